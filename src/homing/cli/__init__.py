@@ -1,0 +1,1 @@
+"""The `homing` command: one file per command group."""

@@ -1,0 +1,1 @@
+"""Text becomes vectors: the provider protocol, one file per provider, and the wrappers around any of them."""

@@ -1,0 +1,165 @@
+"""Every error that Homing raises, with the `code` that programs may rely on.
+
+    HomingError
+    ├── InvalidArgument              INVALID_ARGUMENT              the caller passed something that cannot be served
+    │   └── DimensionMismatch        EMBEDDING_DIMENSION_MISMATCH  a vector is not as wide as its space
+    ├── NotFound                     NOT_FOUND                     no such model, folder, record
+    ├── ConfigError                  CONFIG_INVALID                a setting is wrong; names the line to change
+    ├── MissingExtra                 MISSING_EXTRA                 an optional library is not installed
+    ├── EmbeddingError               EMBEDDING_FAILED              text could not be turned into vectors
+    │   ├── ModelNotReady            MODEL_NOT_READY               the model cannot be loaded
+    │   ├── UnknownProvider          UNKNOWN_PROVIDER              no provider of that type
+    │   ├── InvalidKey               INVALID_KEY                   the provider rejected the key
+    │   ├── RateLimited              RATE_LIMITED                  too many requests; may say when to come back
+    │   ├── ProviderUnavailable      PROVIDER_UNAVAILABLE          unreachable, or the breaker is open
+    │   ├── Timeout                  TIMEOUT                       no answer before the deadline
+    │   └── MalformedAnswer          MALFORMED_ANSWER              the provider answered something else
+    ├── StoreError                   STORE_ERROR                   the store could not do it
+    │   ├── StoreCorrupt             STORE_CORRUPT                 not a Homing store, or damaged
+    │   ├── StoreTooNew              STORE_TOO_NEW                 written by a newer version of Homing
+    │   ├── StoreReadOnly            STORE_READ_ONLY               the folder or file cannot be written
+    │   └── StoreBusy                STORE_BUSY                    another process holds the write lock
+    └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
+
+A message says what failed, on what, and what to do next. It never contains a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class HomingError(Exception):
+    """The root of the tree. `code` is stable; `details` is plain data for programs."""
+
+    code: ClassVar[str] = "HOMING_ERROR"
+
+    def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+
+
+class InvalidArgument(HomingError):
+    """The caller passed something that cannot be served."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class DimensionMismatch(InvalidArgument):
+    """A vector is not as wide as the space it is meant for."""
+
+    code = "EMBEDDING_DIMENSION_MISMATCH"
+
+
+class NotFound(HomingError):
+    """The named thing does not exist."""
+
+    code = "NOT_FOUND"
+
+
+class ConfigError(HomingError):
+    """A setting is wrong."""
+
+    code = "CONFIG_INVALID"
+
+
+class MissingExtra(HomingError):
+    """An optional library is not installed; the message names the extra."""
+
+    code = "MISSING_EXTRA"
+
+
+class EmbeddingError(HomingError):
+    """Text could not be turned into vectors."""
+
+    code = "EMBEDDING_FAILED"
+
+
+class ModelNotReady(EmbeddingError):
+    """The model cannot be loaded."""
+
+    code = "MODEL_NOT_READY"
+
+
+class UnknownProvider(EmbeddingError):
+    """No embedding provider of that type exists; the message lists those that do."""
+
+    code = "UNKNOWN_PROVIDER"
+
+
+class InvalidKey(EmbeddingError):
+    """The provider rejected the key."""
+
+    code = "INVALID_KEY"
+
+
+class RateLimited(EmbeddingError):
+    """The provider asked to slow down; `retry_after` is in seconds where it said so."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, details=details)
+        self.retry_after = retry_after
+
+
+class ProviderUnavailable(EmbeddingError):
+    """The provider cannot be reached, or was given up on for a while."""
+
+    code = "PROVIDER_UNAVAILABLE"
+
+
+class Timeout(EmbeddingError):
+    """No answer before the deadline."""
+
+    code = "TIMEOUT"
+
+
+class MalformedAnswer(EmbeddingError):
+    """The provider answered something that is not what was asked for."""
+
+    code = "MALFORMED_ANSWER"
+
+
+class StoreError(HomingError):
+    """The store could not do what was asked."""
+
+    code = "STORE_ERROR"
+
+
+class StoreCorrupt(StoreError):
+    """The file is damaged, or is not a Homing store."""
+
+    code = "STORE_CORRUPT"
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version of Homing."""
+
+    code = "STORE_TOO_NEW"
+
+
+class StoreReadOnly(StoreError):
+    """The store cannot be written."""
+
+    code = "STORE_READ_ONLY"
+
+
+class StoreBusy(StoreError):
+    """Another process holds the write lock for longer than we wait."""
+
+    code = "STORE_BUSY"
+
+
+class RetrievalFailed(HomingError):
+    """Both legs of a search failed; `causes` keeps the two errors by the name of their leg."""
+
+    code = "RETRIEVAL_FAILED"
+
+    def __init__(self, message: str, *, causes: Mapping[str, BaseException]) -> None:
+        super().__init__(message, details={leg: str(cause) for leg, cause in causes.items()})
+        self.causes = dict(causes)
