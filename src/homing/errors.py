@@ -17,6 +17,7 @@
     ├── StoreError                   STORE_ERROR                   the store could not do it
     │   ├── StoreCorrupt             STORE_CORRUPT                 not a Homing store, or damaged
     │   ├── StoreTooNew              STORE_TOO_NEW                 written by a newer version of Homing
+    │   ├── ModelMismatch            MODEL_MISMATCH                the collection was embedded by another model
     │   ├── StoreReadOnly            STORE_READ_ONLY               the folder or file cannot be written
     │   └── StoreBusy                STORE_BUSY                    another process holds the write lock
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
@@ -141,6 +142,12 @@ class StoreTooNew(StoreError):
     """The store was written by a newer version of Homing."""
 
     code = "STORE_TOO_NEW"
+
+
+class ModelMismatch(StoreError):
+    """The vectors of the collection were made by another model; the two are never compared."""
+
+    code = "MODEL_MISMATCH"
 
 
 class StoreReadOnly(StoreError):

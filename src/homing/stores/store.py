@@ -19,9 +19,13 @@ class SearchOptions:
 
     A value matches a record's metadata value that is equal to it, type included (`1` is not `"1"` and not `True`); a
     list in the metadata matches when one of its items does. A list as filter value means "any of these".
+
+    `model` is the identity of what made the query vector. Where it is given and the collection's vectors come from
+    another one, the search raises ModelMismatch: vectors of two identities are never compared.
     """
 
     metadata_filter: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Store(Protocol):
         """Write records, each replacing the one with its `(collection, id)`; returns how many were written.
 
         All of one call or none. Of records with one key the last wins. The vectors of a collection come from one model:
-        a record whose `model` differs from the collection's is refused.
+        a record whose `model` differs from the collection's is refused with ModelMismatch.
         """
 
     def search(
