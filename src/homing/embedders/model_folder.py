@@ -1,0 +1,95 @@
+"""A local model on disk: `model.onnx`, `tokenizer.json`, and `model.json` that says what they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from homing.errors import ModelNotReady
+from homing.vectors import Scale
+
+GRAPH = "model.onnx"
+TOKENIZER = "tokenizer.json"
+DESCRIPTION = "model.json"
+BUNDLED = Path(__file__).parent / "bundled"
+"""The model that ships inside the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """What `model.json` says; the heavy files are read by `graph` and `tokenizer`, and checked as they are read."""
+
+    path: Path
+    name: str
+    version: str
+    dimensions: int
+    max_tokens: int
+    scale: Scale | None
+    sha256: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> ModelFolder:
+        """Reads the description only: a few hundred bytes."""
+        try:
+            told = json.loads((path / DESCRIPTION).read_bytes())
+            if told["pooling"] != "mean":
+                raise ModelNotReady(f"the model in {path} pools by {told['pooling']!r}; Homing can read 'mean'")
+            return cls(
+                path=path,
+                name=str(told["name"]),
+                version=str(told["version"]),
+                dimensions=int(told["dimensions"]),
+                max_tokens=int(told["max_tokens"]),
+                scale=None if told["scale"] is None else Scale(**told["scale"]),
+                sha256={str(name): str(digest) for name, digest in told["sha256"].items()},
+            )
+        except FileNotFoundError as error:
+            raise ModelNotReady(f"no model in {path}: {DESCRIPTION} is missing; {_remedy(path)}") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelNotReady(f"cannot read {path / DESCRIPTION}: {error!r}; {_remedy(path)}") from error
+
+    def graph(self) -> bytes:
+        """The ONNX file. Raises ModelNotReady when it is missing or not the one the description was written for."""
+        return self._checked(GRAPH)
+
+    def tokenizer(self) -> bytes:
+        """The tokenizer file, checked likewise."""
+        return self._checked(TOKENIZER)
+
+    def _checked(self, name: str) -> bytes:
+        file = self.path / name
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ModelNotReady(f"cannot read {file}: {error}; {_remedy(self.path)}") from error
+        if hashlib.sha256(content).hexdigest() != self.sha256.get(name):
+            raise ModelNotReady(f"{file} is damaged (its checksum differs); {_remedy(self.path)}")
+        return content
+
+
+def write_model_folder(
+    path: Path, *, graph: bytes, tokenizer: bytes, name: str, version: str, dimensions: int, max_tokens: int, scale: Scale | None
+) -> None:
+    """Writes the three files into an existing folder."""
+    files = {GRAPH: graph, TOKENIZER: tokenizer}
+    for file, content in files.items():
+        (path / file).write_bytes(content)
+    told: dict[str, Any] = {
+        "name": name,
+        "version": version,
+        "dimensions": dimensions,
+        "max_tokens": max_tokens,
+        "pooling": "mean",
+        "scale": None if scale is None else {"border": scale.border, "steepness": scale.steepness},
+        "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
+    }
+    (path / DESCRIPTION).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _remedy(path: Path) -> str:
+    if path == BUNDLED:
+        return "reinstall homing: pip install --force-reinstall homing"
+    return "fetch it again with `homing models pull`, or remove the path to use the bundled model"
