@@ -1,0 +1,68 @@
+"""How a text is made comparable: width, accents, traditional characters, invisible marks."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+from homing.text.traditional import SIMPLIFIED, TRADITIONAL
+
+# Letters that have no decomposition and are still written without their stroke when people search.
+PLAIN = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "þ": "th", "ß": "ss", "ẞ": "SS"}
+PLAIN |= {
+    "æ": "ae",
+    "Æ": "AE",
+    "œ": "oe",
+    "Œ": "OE",
+    "ı": "i",
+    "ς": "σ",
+    "’": "'",
+    "‘": "'",
+    "ʼ": "'",
+    "‐": "-",
+    "‑": "-",
+}
+
+# Joiners, variation selectors, skin tones, the keycap box, soft hyphens: how a character looks, not what it is.
+INVISIBLE = {0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x20E3}
+INVISIBLE |= {*range(0xFE00, 0xFE10), *range(0x1F3FB, 0x1F400), *range(0xE0000, 0xE0200)}
+
+
+class _Characters(dict[int, str | None]):
+    """What each character becomes; grows with the characters that are met (at most the size of Unicode)."""
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = folded = _fold_character(code)
+        return folded
+
+
+def _fold_character(code: int) -> str | None:
+    if code in INVISIBLE or 0x300 <= code < 0x370:
+        return None
+    if 0xD800 <= code < 0xE000 or code in (
+        0x964,
+        0x965,
+    ):  # lone surrogates cannot be written to a store; dandas end words
+        return " "
+    character = chr(code)
+    if 0xC0 <= code < 0x590 or 0x1E00 <= code < 0x2000:  # Latin, Greek, Cyrillic: accents are decoration
+        return "".join(c for c in unicodedata.normalize("NFD", character) if not unicodedata.combining(c))
+    return character
+
+
+@cache
+def _characters() -> _Characters:
+    table = _Characters(zip(map(ord, TRADITIONAL), SIMPLIFIED, strict=True))
+    table.update({ord(character): plain for character, plain in PLAIN.items()})
+    return table
+
+
+def fold(text: str) -> str:
+    """The text with one way of writing for what reads the same; upper and lower case are kept.
+
+    Full-width and other compatibility forms become plain ones (NFKC), café becomes cafe, 幫 becomes 帮, joiners and
+    skin tones vanish. The result can be encoded as UTF-8 whatever the text was.
+    """
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text).translate(_characters())
