@@ -13,21 +13,19 @@ characters never reach a token, whatever the text was, so a quoted token cannot 
 
 from __future__ import annotations
 
-import re
+from functools import lru_cache
 from operator import add
 
-from homing.text.folding import fold
+from homing.text.folding import fold, fold_with_offsets
 from homing.text.stopwords import CHINESE, ENGLISH
+from homing.text.words import cut, cut_with_offsets, is_character, is_run, stem, word_tokens
 
 FTS5_TOKENIZE = "ascii tokenchars '+#.'"
 """The `tokenize` option of an FTS5 table that keeps these tokens as they are.
 
 FTS5's `ascii` takes every character beyond ASCII for a part of a word, so no token depends on the version of Unicode
-that SQLite knows (its `unicode61` splits at emoji and new ideographs).
+that SQLite knows (its `unicode61` splits at emoji and at new ideographs).
 """
-
-MAX_TOKEN = 64
-"""Characters of the longest token; what is longer (encoded data, mostly) is cut there, on both sides alike."""
 
 MAX_QUERY = 2_000
 """Characters of a query that are read; a longer one is asked by its beginning."""
@@ -35,45 +33,14 @@ MAX_QUERY = 2_000
 MAX_TERMS = 64
 """Terms that are asked at most."""
 
-# Ideographs with their extensions and iteration marks, bopomofo, kana, hangul: written without spaces, or with endings
-# that only pairs of characters see through.
-CJK = (
-    "\u3005-\u3007\u3040-\u309f\u30a1-\u30fa\u30fc-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7fb\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U000323af"
-)
-EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f200-\U0001faff"
-# Marks of the Indic and South-East Asian scripts are vowels: without them a word would fall apart.
-LETTER = rf"[^\W_{CJK}]|[\u0900-\u0963\u0966-\u109f\u1780-\u17d3]"
-
-_TOKEN = re.compile(
-    rf"[{CJK}]+"
-    rf"|[A-Za-z]\#(?![A-Za-z0-9])"
-    rf"|(?:{LETTER})+(?:(?:[.'-]|_+|(?<=\d),(?=\d\d\d(?!\d)))(?:{LETTER})+)*(?:\+\+)?"
-    rf"|(?<!\w)\.[Nn][Ee][Tt]\b"
-    rf"|[\U0001f1e6-\U0001f1ff]{{2}}"
-    rf"|[{EMOJI}]"
-)
-_FIRST_CJK = "\u3005"
-# A full stop between digits belongs to the number: 3.14, v2.0.
-_JOINT = re.compile(r"(?<!\d)\.|\.(?!\d)|[_'-]+")
-_HUMP = re.compile(
-    r"[A-Z]+(?=[A-Z][a-z])|[a-z]?[A-Z]?[a-z]{2,}|[A-Z]{2,}"
-    r"|[A-Za-z]?(?>\d+(?:\.\d+)*)[A-Za-z]?(?![A-Za-z])|[A-Za-z]|\d+(?:\.\d+)*"
-)
-_DIGITS = re.compile(r"[\d.]+")
-
-_words: dict[str, tuple[str, ...]] = {}
-_MAX_WORDS = 50_000
+_STOP = CHINESE | {stem(word) for word in ENGLISH}
 
 
 def tokens(text: str) -> list[str]:
     """What is written into an index: in reading order, repeated as often as the text repeats it. Takes any string."""
     found: list[str] = []
-    for piece in _TOKEN.findall(fold(text)):
-        if piece >= _FIRST_CJK and len(piece) > 1:
-            found += _characters_and_pairs(piece)
-        else:
-            found += _words.get(piece) or _word(piece)
+    for piece in cut(fold(text)):
+        found += _characters_and_pairs(piece) if is_run(piece) else word_tokens(piece)
     return found
 
 
@@ -83,14 +50,56 @@ def query_terms(query: str) -> list[str]:
     A run of Chinese is asked by its pairs of characters; single ones are too frequent to tell texts apart, and are
     asked only where they stand alone. A query of nothing but stop words is asked as it stands.
     """
-    terms: dict[str, None] = {}
-    for piece in _TOKEN.findall(fold(query[:MAX_QUERY])):
-        if piece >= _FIRST_CJK and len(piece) > 1:
-            terms.update(dict.fromkeys(map(add, piece, piece[1:])))
+    return list(_terms(query[:MAX_QUERY]))
+
+
+def matched_terms(query: str, text: str) -> list[str]:
+    """Which words of the query the text contains, in the query's order and spelling, each once.
+
+    Chinese is reported in the longest stretches that the text holds: 提交代码 rather than 提交, 交代, 代码. What was
+    not asked (stop words, where there are others) is not reported. Reads as much of the query as `query_terms`.
+    """
+    query = query[:MAX_QUERY]
+    asked = frozenset(_terms(query))
+    written = fold(text)
+    words = {word for piece in cut(written) if not is_run(piece) for word in word_tokens(piece)}
+    folded, origin = fold_with_offsets(query)
+    matched: dict[str, None] = {}
+    for start, piece in cut_with_offsets(folded):
+        if is_run(piece):
+            stretches = [(start + first, start + last) for first, last in _stretches(piece, written, asked)]
+        elif asked.isdisjoint(parts := word_tokens(piece)):
+            stretches = []
+        elif parts[0] in words or (is_character(piece) and piece in written):
+            stretches = [(start, start + len(piece))]
         else:
-            terms.update(dict.fromkeys(_word(piece)))
+            matched.update(dict.fromkeys(part for part in parts[1:] if part in asked and part in words))
+            stretches = []
+        matched.update(dict.fromkeys(query[origin[first] : origin[last]].strip() for first, last in stretches))
+    return list(matched)
+
+
+def _stretches(run: str, written: str, asked: frozenset[str]) -> list[tuple[int, int]]:
+    """The longest stretches of a run that stand in `written` and hold something that was asked."""
+    found: list[tuple[int, int]] = []
+    end = 0
+    for start in range(len(run) - 1):
+        longer = max(end, start + 1)
+        while longer < len(run) and run[start : longer + 1] in written:
+            longer += 1
+        if longer - start >= 2 and longer > end:
+            found.append((start, longer))
+            end = longer
+    return [(first, last) for first, last in found if any(run[i : i + 2] in asked for i in range(first, last - 1))]
+
+
+@lru_cache(maxsize=64)
+def _terms(query: str) -> tuple[str, ...]:
+    terms: dict[str, None] = {}
+    for piece in cut(fold(query)):
+        terms.update(dict.fromkeys(map(add, piece, piece[1:]) if is_run(piece) else word_tokens(piece)))
     telling = [term for term in terms if term not in _STOP]
-    return (telling or list(terms))[:MAX_TERMS]
+    return tuple((telling or list(terms))[:MAX_TERMS])
 
 
 def _characters_and_pairs(run: str) -> list[str]:
@@ -98,53 +107,3 @@ def _characters_and_pairs(run: str) -> list[str]:
     both[::2] = run
     both[1::2] = map(add, run, run[1:])
     return both
-
-
-def _word(word: str) -> tuple[str, ...]:
-    if len(_words) > _MAX_WORDS:
-        _words.clear()
-    _words[word] = parts = _word_parts(word)
-    return parts
-
-
-def _word_parts(word: str) -> tuple[str, ...]:
-    """The word as a whole, then its parts if it has any."""
-    if word[0] == ".":
-        return word.lower(), word[1:].lower()
-    if word[-1] in "+#":
-        base = word.rstrip("+#").lower()
-        return (word.lower(), stem(base)) if len(base) > 1 else (word.lower(),)
-    pieces = _pieces(word)
-    whole = "".join(pieces).lower()
-    if len(pieces) == 1:
-        return (stem(whole)[:MAX_TOKEN],)
-    # 3-5 is two numbers and not 35; 2024-01-15 and 555-0199 may be written together.
-    joined = len(whole) <= MAX_TOKEN and (len(whole) > 5 or not whole.isdigit())
-    parts = [stem(piece.lower())[:MAX_TOKEN] for piece in pieces if len(piece) > 1 or piece.isdigit()]
-    return (stem(whole), *parts) if joined else tuple(parts)
-
-
-def _pieces(word: str) -> list[str]:
-    word = word.replace(",", "")
-    if "'" in word:  # user's is user, don't is one word
-        word = word.removesuffix("'s").removesuffix("'S").replace("'", "")
-    pieces: list[str] = []
-    for part in _JOINT.split(word):
-        # Three numbers in one word are a hash or a serial number, whose pieces mean nothing.
-        humps = part.isascii() and len(_DIGITS.findall(part)) < 3
-        pieces += _HUMP.findall(part) if humps else [part]
-    return pieces
-
-
-def stem(word: str) -> str:
-    """An English plural as its singular; everything else as it is. Expects lower case."""
-    if len(word) < 4 or word[-1] != "s" or word[-2] in "suij" or not word.isascii():
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("xes", "ches", "shes", "sses", "zes")):
-        return word[:-2]
-    return word[:-1]
-
-
-_STOP = CHINESE | {stem(word) for word in ENGLISH}
