@@ -10,6 +10,8 @@
     │   ├── ModelNotReady            MODEL_NOT_READY               the model cannot be loaded
     │   ├── UnknownProvider          UNKNOWN_PROVIDER              no provider of that type
     │   ├── InvalidKey               INVALID_KEY                   the provider rejected the key
+    │   ├── ModelUnknown             MODEL_UNKNOWN                 the provider has no such model
+    │   ├── TextTooLong              TEXT_TOO_LONG                 the provider refused a text for its length
     │   ├── RateLimited              RATE_LIMITED                  too many requests; may say when to come back
     │   ├── ProviderUnavailable      PROVIDER_UNAVAILABLE          unreachable, or the breaker is open
     │   ├── Timeout                  TIMEOUT                       no answer before the deadline
@@ -96,6 +98,18 @@ class InvalidKey(EmbeddingError):
     code = "INVALID_KEY"
 
 
+class ModelUnknown(EmbeddingError):
+    """The provider has no model of that name, or nothing lives at that address."""
+
+    code = "MODEL_UNKNOWN"
+
+
+class TextTooLong(EmbeddingError):
+    """The provider refused a text because of its length; embed it in shorter pieces."""
+
+    code = "TEXT_TOO_LONG"
+
+
 class RateLimited(EmbeddingError):
     """The provider asked to slow down; `retry_after` is in seconds where it said so."""
 
@@ -109,9 +123,15 @@ class RateLimited(EmbeddingError):
 
 
 class ProviderUnavailable(EmbeddingError):
-    """The provider cannot be reached, or was given up on for a while."""
+    """The provider cannot be reached, or was given up on for a while; `retry_after` as in RateLimited."""
 
     code = "PROVIDER_UNAVAILABLE"
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, details=details)
+        self.retry_after = retry_after
 
 
 class Timeout(EmbeddingError):
