@@ -1,0 +1,122 @@
+"""One folder, everything in it: what `homing.open` returns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from homing.config import Settings, load
+from homing.errors import EmbeddingError
+from homing.records import Metadata, Retrieved, VectorRecord
+from homing.search import HybridOptions, search
+from homing.vectors import Matrix
+
+if TYPE_CHECKING:
+    from homing.embedders.provider import EmbeddingProvider
+    from homing.folders.index import FolderIndex
+    from homing.stores.store import Store
+
+log = logging.getLogger(__name__)
+
+DEFAULT_COLLECTION = "default"
+
+
+def open_app(path: str | Path = "data", *, settings: Settings | None = None) -> Homing:
+    """Open a data folder, creating it where it does not exist. Nothing to start, nothing to download.
+
+    Without `settings`, those of `homing.toml` and the environment hold; `path` always says where the data is.
+    """
+    settings = settings or load().settings
+    return Homing(settings.model_copy(update={"data": Path(path)}))
+
+
+class Homing:
+    """An open data folder. Parts are made when they are first used; `close` (or a `with` block) lets go of them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the records are."""
+        from homing.stores.registry import open_store
+
+        return open_store(self.settings.store_url)
+
+    @cached_property
+    def embedder(self) -> EmbeddingProvider | None:
+        """What turns text into vectors; None where the settings say there is none."""
+        from homing.resolve import resolve_embedder
+
+        return resolve_embedder(self.settings)
+
+    @property
+    def search_options(self) -> HybridOptions:
+        """Weights and deadline as set."""
+        weights = self.settings.search
+        return HybridOptions(
+            vector_weight=weights.vector_weight,
+            keyword_weight=weights.keyword_weight,
+            rrf_k=weights.rrf_k,
+            deadline=weights.deadline,
+        )
+
+    def folder(self, folder: str | Path) -> FolderIndex:
+        """The text files below a folder, indexed in this data folder."""
+        from homing.folders.index import FolderIndex
+
+        return FolderIndex(Path(folder), store=self.store, embedder=self.embedder)
+
+    def add(
+        self,
+        texts: Mapping[str, str],
+        collection: str = DEFAULT_COLLECTION,
+        *,
+        metadata: Mapping[str, Metadata] | None = None,
+    ) -> int:
+        """Embed texts and keep them under their ids, each replacing what had its id; returns how many were written.
+
+        `metadata` is by id. When the model is down the texts are kept all the same and found by keywords; `doctor`
+        counts them and adding them again embeds them.
+        """
+        metadata = metadata or {}
+        rows = self._embed(list(texts.values()))
+        model = self.embedder.id if rows is not None and self.embedder is not None else ""
+        return self.store.upsert(
+            VectorRecord(key, collection, None if rows is None else rows[at], metadata.get(key, {}), text, model)
+            for at, (key, text) in enumerate(texts.items())
+        )
+
+    def _embed(self, texts: list[str]) -> Matrix | None:
+        if self.embedder is None or not texts:
+            return None
+        try:
+            return self.embedder.embed(texts)
+        except EmbeddingError as error:
+            log.warning("keeping %d texts without vectors, the model is not available: %s", len(texts), error)
+            return None
+
+    def search(
+        self, query: str, collection: str = DEFAULT_COLLECTION, *, options: HybridOptions | None = None
+    ) -> Retrieved:
+        """The records of a collection that a query is about."""
+        return search(
+            query, collection, store=self.store, embedder=self.embedder, options=options or self.search_options
+        )
+
+    def close(self) -> None:
+        """Let go of the database. What was written is on disk already."""
+        if "store" in self.__dict__:
+            self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

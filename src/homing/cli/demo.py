@@ -1,0 +1,88 @@
+"""`homing demo`: the main jobs on example data, for real, in a minute."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homing.cli.options import Json
+from homing.cli.output import console, print_json, progress
+from homing.records import Retrieved
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from homing.folders.index import FolderIndex
+
+LIBRARY = Path(__file__).parent.parent / "examples" / "library"
+
+QUESTIONS = (
+    ("孤独的感觉", "the feeling, in a story that never uses the word"),
+    ("怎样让炒鸡蛋更嫩", "a question in Chinese"),
+    ("怎么撤销已经推送的提交", "asked in Chinese, answered in English"),
+    ("what to pack for a trip", "asked in English, answered in traditional Chinese"),
+    ("新版本出错了怎么 rollback", "both languages in one sentence"),
+    ("is a coffee in the afternoon a bad idea", "a question in English"),
+)
+
+
+def run_demo(json: Json = False) -> None:
+    """Index a small bilingual library and search it: across languages, by keywords, and with the model taken away."""
+    from homing.app import open_app
+
+    with tempfile.TemporaryDirectory(prefix="homing-demo-") as place:
+        library = Path(place) / "library"
+        shutil.copytree(LIBRARY, library)
+        with open_app(Path(place) / "data") as app:
+            index = app.folder(library)
+            with progress("Indexing", quiet=json) as step:
+                refreshed = index.refresh(step)
+            options = replace(app.search_options, limit=1)
+            answers = {query: index.search(query, options) for query, _ in QUESTIONS}
+            keywords = index.search("漂流木", replace(options, mode="keyword"))
+            degraded = _without_model(index).search("孤独的椅子", options)
+    if json:
+        print_json({"answers": answers, "keyword": keywords, "degraded": degraded, "passages": refreshed.passages})
+        return
+    out = console()
+    out.print(f"Indexed {refreshed.added} files, {refreshed.passages} passages, offline, with {_model(index)}.\n")
+    out.print(_table([(query, note, answers[query]) for query, note in QUESTIONS]))
+    out.print(_table([("漂流木", "by keywords alone", keywords), ("孤独的椅子", "the model taken away", degraded)]))
+    out.print(f"The last answer is marked degraded: {degraded.notice}\n")
+    out.print("Try it on your own notes:  homing search \"孤独的感觉\" path/to/notes")
+
+
+def _model(index: FolderIndex) -> str:
+    return index.embedder.id if index.embedder is not None else "keywords only"
+
+
+def _without_model(index: FolderIndex) -> FolderIndex:
+    """The same index with a model that cannot load, to show what people see then."""
+    from homing.embedders.local import LocalProvider
+    from homing.folders.index import FolderIndex
+
+    return FolderIndex(index.folder, store=index.store, embedder=LocalProvider(Path("no-such-model")))
+
+
+def _table(rows: list[tuple[str, str, Retrieved]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("question", "best passage", "score", "mode", "ms", expand=True)
+    for query, note, found in rows:
+        hit = found[0] if found else None
+        passage = Text("nothing found") if hit is None else Text(" ".join(hit.text.split())[:90])
+        if hit is not None:
+            passage.highlight_words(hit.keywords, "bold yellow", case_sensitive=False)
+            passage.append(f"\n{hit.metadata['path']}:{hit.metadata['line']}", "cyan")
+        table.add_row(
+            Text.assemble((query, "bold"), "\n", (note, "dim")),
+            passage,
+            "–" if hit is None or hit.score is None else f"{hit.score:.2f}",
+            Text(found.mode, "yellow" if found.degraded else ""),
+            f"{found.timings['total_ms']:.0f}",
+        )
+    return table

@@ -1,0 +1,33 @@
+"""`homing doctor`: prove that everything works."""
+
+from __future__ import annotations
+
+import typer
+
+from homing.cli.options import Data, Json
+from homing.cli.output import console, print_json
+
+MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red"), "skip": ("–", "dim")}
+
+
+def run_doctor(data: Data = None, json: Json = False) -> None:
+    """Write and find probes, check the data folder, and say how to mend what is broken. Exit code 1 if something is."""
+    from homing.config import load
+    from homing.doctor import diagnose, healthy
+
+    settings = load(overrides={} if data is None else {"data": str(data)}).settings
+    findings = diagnose(settings)
+    if json:
+        print_json({"healthy": healthy(findings), "findings": findings})
+    else:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, show_header=False, padding=(0, 1))
+        for finding in findings:
+            mark, style = MARKS[finding.status]
+            mend = Text(f"\n→ {finding.mend}", "cyan") if finding.mend else Text()
+            table.add_row(Text(mark, style), finding.check, Text.assemble(finding.detail, mend))
+        console().print(table)
+    if not healthy(findings):
+        raise typer.Exit(1)

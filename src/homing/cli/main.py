@@ -1,0 +1,53 @@
+"""The `homing` command: puts the groups together and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from homing.cli import config, demo, doctor, embed, models, search
+from homing.cli.output import exit_code, print_error
+from homing.errors import HomingError
+
+app = typer.Typer(
+    name="homing",
+    help="One retrieval engine for agents and apps: bilingual (中文 / English), offline by default.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="search")(search.search_folder)
+app.command(name="embed")(embed.embed_texts)
+app.command(name="doctor")(doctor.run_doctor)
+app.command(name="demo")(demo.run_demo)
+app.add_typer(models.app, name="models")
+app.add_typer(config.app, name="config")
+
+
+@app.callback()
+def options(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is going on, on standard error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """One retrieval engine for agents and apps: bilingual (中文 / English), offline by default."""
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    if version:
+        from homing import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def run() -> None:
+    """The entry point of the `homing` command."""
+    try:
+        app()
+    except HomingError as error:
+        print_error(error, as_json="--json" in sys.argv)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

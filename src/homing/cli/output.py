@@ -1,0 +1,84 @@
+"""How commands speak: tables and colour on a terminal, plain JSON for programs, errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from homing.errors import ConfigError, EmbeddingError, HomingError, InvalidArgument, MissingExtra, NotFound, StoreError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXIT_CODES = {
+    0: "done",
+    1: "a check failed (`doctor`, floors of `eval`)",
+    2: "the command line is wrong",
+    3: "the input or the configuration is wrong, or the named thing does not exist",
+    4: "the embedding model failed",
+    5: "the store failed",
+    6: "the search failed on both legs",
+    130: "interrupted",
+}
+"""What each exit code of `homing` means."""
+
+
+def exit_code(error: HomingError) -> int:
+    """The exit code that tells this error."""
+    if isinstance(error, InvalidArgument | ConfigError | NotFound | MissingExtra):
+        return 3
+    if isinstance(error, EmbeddingError):
+        return 4
+    return 5 if isinstance(error, StoreError) else 6
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read; progress and errors go to standard error, so that results can be piped."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Plain JSON on standard output, Chinese as it is."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_plain) + "\n")
+
+
+def print_error(error: HomingError, *, as_json: bool) -> None:
+    """An error for a person on standard error, or for a program on standard output."""
+    if as_json:
+        print_json({"error": {"code": error.code, "message": error.message, "details": error.details}})
+        return
+    from rich.text import Text
+
+    console(stderr=True).print(Text.assemble((f"{error.code} ", "bold red"), error.message))
+
+
+@contextmanager
+def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on a terminal; nothing where nobody looks. Call what it yields with (done, total)."""
+    out = console(stderr=True)
+    if quiet or not out.is_terminal:
+        yield lambda done, total: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=out, transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")

@@ -1,0 +1,224 @@
+"""Settings: the one place that reads `homing.toml` and the environment.
+
+Later wins: defaults, then `homing.toml` in the current folder (or the file that `HOMING_CONFIG` names), then variables
+such as `HOMING_EMBEDDING__MODEL`, where two underscores separate a section from its key. Keys may be written
+`provider_id` or `providerID`. A key may refer to a variable: `api_key = "${OPENAI_API_KEY}"`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from homing.errors import ConfigError
+
+FILE = "homing.toml"
+PREFIX = "HOMING_"
+
+
+class Section(BaseModel):
+    """A part of the settings. Unknown keys are errors, never ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProviderSettings(Section):
+    """An account with a model provider, referred to by its name in `providers`."""
+
+    type: str = Field(description="openai, gemini, ollama, dashscope, anthropic …")
+    api_key: SecretStr = Field(SecretStr(""), description="the key, or `${VARIABLE}` to read it from the environment")
+    base_url: str = Field("", description="address of the API, where it is not the provider's own")
+
+
+class OllamaSettings(Section):
+    """Where Ollama listens, for `embedding.provider = "local"`."""
+
+    base_url: str = Field("http://localhost:11434", description="address of the Ollama server")
+
+
+class RagSettings(Section):
+    """What `rag` retrieves by default."""
+
+    enabled: bool = Field(True, description="whether context is retrieved for prompts at all")
+    collections: tuple[str, ...] = Field((), description="which collections; empty means all")
+    max_results: int = Field(5, ge=1, le=1000, description="how many results at most")
+    max_distance: float = Field(0.0, ge=0.0, le=2.0, description="results farther than this are left out; 0 is off")
+
+
+class EmbeddingSettings(Section):
+    """Which model turns text into vectors."""
+
+    provider: Literal["bundled", "local", ""] = Field(
+        "bundled", description="`bundled` (a model on this machine), `local` (Ollama), or empty: keywords only"
+    )
+    provider_id: str = Field("", description="a name from `providers`; wins over `provider`")
+    model: str = Field(
+        "", description="model name; empty means the provider's own choice, for `bundled` the one in the package"
+    )
+    dimensions: int | None = Field(None, ge=1, le=65536, description="width of the vectors, where it can be chosen")
+    local: OllamaSettings = OllamaSettings()
+    rag: RagSettings = RagSettings()
+
+
+class SearchSettings(Section):
+    """How the two legs of a search are weighed."""
+
+    vector_weight: float = Field(0.7, ge=0, description="weight of the vector leg")
+    keyword_weight: float = Field(0.3, ge=0, description="weight of the keyword leg")
+    rrf_k: int = Field(60, ge=0, description="how little the first places of a leg stand out")
+    deadline: float = Field(5.0, gt=0, description="seconds that an answer waits for a leg")
+
+
+class Settings(Section):
+    """Everything that can be set."""
+
+    data: Path = Field(Path("data"), description="the folder that holds the database")
+    models: Path = Field(Path("~/.homing/models"), description="the folder that pulled models are kept in")
+    store: str = Field("", description="store URL; empty means SQLite in the data folder")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    search: SearchSettings = SearchSettings()
+    providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
+
+    @property
+    def store_url(self) -> str:
+        """The store to open."""
+        return self.store or f"sqlite:///{self.data / 'homing.db'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and for each dotted key that was set where the value came from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Every effective value as (key, value, source), with secrets masked."""
+        for keys, value in _flatten(self.settings.model_dump(mode="json")):
+            key = ".".join(keys)
+            yield key, value if isinstance(value, str) else str(value), self.sources.get(key, "default")
+
+
+def load(
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """Read the settings. Raises ConfigError naming the key, where it stands, and what it may be."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for source, layer in _layers(path, environ, overrides or {}):
+        for keys, value in _flatten(layer):
+            sources[".".join(keys)] = source
+            _put(values, keys, _refer(value, environ))
+    try:
+        return Loaded(Settings.model_validate(values), sources)
+    except ValidationError as error:
+        raise _explained(error, sources) from None
+
+
+def _layers(
+    path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    file = path or Path(environ.get(PREFIX + "CONFIG", FILE))
+    named = path is not None or PREFIX + "CONFIG" in environ
+    if file.is_file():
+        yield str(file), _snake(_read(file))
+    elif named:
+        raise ConfigError(f"there is no configuration file {file}; create it or correct its name")
+    yield "environment", _snake(_variables(environ))
+    yield "argument", _snake(overrides)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
+    # Only names that begin like a setting are ours: HOMING_CONFIG and foreign HOMING_* variables are left alone.
+    layer: dict[str, Any] = {}
+    for name, value in environ.items():
+        parts = name.removeprefix(PREFIX).lower().split("__")
+        if name.startswith(PREFIX) and parts[0] in Settings.model_fields:
+            _put(layer, tuple(parts), value)
+    return layer
+
+
+def _put(tree: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        tree = tree.setdefault(key, {})
+    tree[keys[-1]] = value
+
+
+def _flatten(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _snake(layer: Mapping[str, Any]) -> dict[str, Any]:
+    # The keys under `providers` are names that people chose; they stay as written.
+    def fold(tree: Mapping[str, Any], inside: str) -> dict[str, Any]:
+        return {
+            (key if inside == "providers" else _snake_key(key)): (
+                fold(value, _snake_key(key) if inside == "" else "section") if isinstance(value, Mapping) else value
+            )
+            for key, value in tree.items()
+        }
+
+    return fold(layer, "")
+
+
+def _snake_key(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", key).replace("-", "_").lower()
+
+
+def _refer(value: Any, environ: Mapping[str, str]) -> Any:
+    reference = re.fullmatch(r"\$\{(\w+)\}", value) if isinstance(value, str) else None
+    if reference is None:
+        return value
+    if reference[1] not in environ:
+        raise ConfigError(f"a setting refers to ${{{reference[1]}}}, but that variable is not set; export it first")
+    return environ[reference[1]]
+
+
+def _explained(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
+    problems = []
+    for one in error.errors(include_input=False, include_url=False):
+        key = ".".join(str(part) for part in one["loc"])
+        place = sources.get(key, next((at for name, at in sources.items() if name.startswith(key)), "defaults"))
+        hint = _nearest(one["loc"]) if one["type"] == "extra_forbidden" else one["msg"]
+        problems.append(f"{key} (from {place}): {hint}")
+    return ConfigError("invalid configuration: " + "; ".join(problems), details={"problems": problems})
+
+
+def _nearest(location: tuple[int | str, ...]) -> str:
+    section: type[BaseModel] = Settings
+    for part in location[:-1]:
+        field = section.model_fields.get(str(part))
+        if field is None:
+            continue
+        if ProviderSettings in get_args(field.annotation):
+            section = ProviderSettings
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            section = field.annotation
+    known = list(section.model_fields)
+    close = difflib.get_close_matches(str(location[-1]), known, n=1)
+    return f"unknown key; did you mean {close[0]!r}?" if close else f"unknown key; known: {', '.join(known)}"

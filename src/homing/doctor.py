@@ -1,0 +1,166 @@
+"""Proves that the parts work instead of asking whether they are there.
+
+Every check does the real thing once, on scratch data, and says in one line what it saw; what is not in order names the
+command that mends it.
+"""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from homing.config import Settings
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import HomingError
+from homing.records import VectorRecord
+from homing.resolve import resolve_embedder
+from homing.search import HybridOptions, search
+from homing.stores.registry import open_store
+from homing.stores.store import Store
+
+Status = Literal["ok", "warn", "fail", "skip"]
+
+PROBES = {
+    "zh": ("量子纠缠是什么", "量子纠缠让两个粒子的状态彼此关联，无论相隔多远。"),
+    "en": ("how do whales breathe", "Whales come to the surface to breathe air through a blowhole."),
+}
+"""Per language a question, and the text that answers it; each must be found among the others by both legs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check saw. `mend` is the command or the setting that puts it right; empty where nothing is wrong."""
+
+    check: str
+    status: Status
+    detail: str
+    mend: str = ""
+
+
+def diagnose(settings: Settings) -> list[Finding]:
+    """Run every check. Never raises: what a check raises is its finding."""
+    findings: list[Finding] = []
+    for name, check in _checks(settings):
+        try:
+            findings += check()
+        except HomingError as error:
+            findings.append(Finding(name, "fail", f"{error.code}: {error.message}", _mend(error)))
+        except Exception as error:
+            findings.append(Finding(name, "fail", f"{type(error).__name__}: {error}", "report this as a bug"))
+    return findings
+
+
+def healthy(findings: list[Finding]) -> bool:
+    """Whether nothing failed; warnings are no failures."""
+    return all(finding.status != "fail" for finding in findings)
+
+
+def _checks(settings: Settings) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
+    yield "versions", _versions
+    yield "model", lambda: _model(settings)
+    yield "search", lambda: _search(settings)
+    yield "data", lambda: _data(settings)
+
+
+def _versions() -> list[Finding]:
+    names = ("homing", "apsw", "sqlite-vec", "onnxruntime", "tokenizers", "numpy")
+    told = [f"Python {platform.python_version()}"]
+    for name in names:
+        try:
+            told.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            return [Finding("versions", "fail", f"{name} is not installed", "pip install --force-reinstall homing")]
+    return [Finding("versions", "ok", ", ".join(told))]
+
+
+def _model(settings: Settings) -> list[Finding]:
+    embedder = resolve_embedder(settings)
+    if embedder is None:
+        return [Finding("model", "skip", "embeddings are off (embedding.provider is empty): keywords only")]
+    started = time.perf_counter()
+    rows = embedder.embed([text for pair in PROBES.values() for text in pair])
+    milliseconds = (time.perf_counter() - started) * 1000
+    related, unrelated = float(rows[0] @ rows[1]), float(rows[0] @ rows[3])
+    detail = f"{embedder.id}: related {related:.2f}, unrelated {unrelated:.2f}, first answer in {milliseconds:.0f} ms"
+    if related <= unrelated:
+        return [Finding("model", "fail", detail, "homing models list: choose a model that knows Chinese and English")]
+    return [Finding("model", "ok", detail)]
+
+
+def _search(settings: Settings) -> list[Finding]:
+    """Both legs find a Chinese and an English probe in a scratch database."""
+    embedder = resolve_embedder(settings)
+    with tempfile.TemporaryDirectory(prefix="homing-doctor-") as folder:
+        store = open_store(f"sqlite:///{Path(folder) / 'probe.db'}")
+        try:
+            store.upsert(_probe_records(embedder))
+            return [finding for language in PROBES for finding in _probe(language, store, embedder)]
+        finally:
+            store.close()
+
+
+def _probe_records(embedder: EmbeddingProvider | None) -> list[VectorRecord]:
+    texts = {language: text for language, (_, text) in PROBES.items()}
+    if embedder is None:
+        return [VectorRecord(language, "doctor", None, {}, text) for language, text in texts.items()]
+    rows = embedder.embed(list(texts.values()))
+    return [
+        VectorRecord(language, "doctor", row, {}, text, embedder.id)
+        for (language, text), row in zip(texts.items(), rows, strict=True)
+    ]
+
+
+def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> Iterator[Finding]:
+    for leg in ("keyword", "semantic") if embedder is not None else ("keyword",):
+        options = HybridOptions(limit=1, mode="keyword" if leg == "keyword" else "semantic")
+        found = search(PROBES[language][0], "doctor", store=store, embedder=embedder, options=options)
+        name = f"search {language} {leg}"
+        if found.degraded or [hit.id for hit in found] != [language]:
+            yield Finding(name, "fail", f"the probe was not found ({found.reason or 'no hit'})", "report this as a bug")
+        else:
+            yield Finding(name, "ok", f"written, searched and found in {found.timings['total_ms']:.0f} ms")
+
+
+def _data(settings: Settings) -> list[Finding]:
+    database = settings.data / "homing.db"
+    if not settings.store and not database.exists():
+        return [Finding("data", "skip", f"nothing in {settings.data} yet")]
+    store = open_store(settings.store_url)
+    try:
+        embedder = resolve_embedder(settings)
+        return [*_collections(store, embedder), *_integrity(store)]
+    finally:
+        store.close()
+
+
+def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[Finding]:
+    for info in store.collections():
+        name = f"collection {info.name}"
+        waiting = info.records - info.embedded
+        told = f"{info.records} records, {info.embedded} embedded by {info.model or 'nothing'}"
+        if embedder is not None and info.model and info.model != embedder.id:
+            yield Finding(name, "warn", f"{told}, but the model is now {embedder.id}", "index it again")
+        elif embedder is not None and info.model and waiting:
+            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", "add them again, or search the folder")
+        else:
+            yield Finding(name, "ok", told)
+
+
+def _integrity(store: Store) -> Iterator[Finding]:
+    problems = store.check()
+    for problem in problems:
+        yield Finding("database", "fail", problem, "restore a backup, or delete the data folder and index again")
+    if not problems:
+        yield Finding("database", "ok", "records, vectors and keywords agree")
+
+
+def _mend(error: HomingError) -> str:
+    if error.code == "MODEL_NOT_READY":
+        return "pip install --force-reinstall homing"
+    return "homing config show" if error.code == "CONFIG_INVALID" else "see the message"

@@ -1,0 +1,66 @@
+"""Documents that cannot lie: blocks are run, generated pages are compared, links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def named(page: Path) -> str:
+    return page.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=named)
+def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    script = tmp_path / "page.py"
+    script.write_text("\n\n".join(blocks(page, "python")), encoding="utf-8")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "shell")], ids=named)
+def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
+    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes.
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
+    (notes / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
+    environ = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for line in "".join(blocks(page, "shell")).splitlines():
+        command = line.split("  #")[0].strip()
+        if not command or command.startswith(("#", "make ", "pip ", "git ")):
+            continue
+        done = subprocess.run(
+            shlex.split(command), cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_to_files_that_exist(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["cli.md", "configuration.md"])
+def test_generated_pages_are_up_to_date(name: str) -> None:
+    pages = runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"]
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == pages[name](), "run `make docs`"
