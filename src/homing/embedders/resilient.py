@@ -1,0 +1,164 @@
+"""Keeps a slow, failing or dead provider from costing more than its deadline."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import numpy as np
+
+from homing.embedders.breaker import Breaker
+from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.embedders.texts import checked_texts
+from homing.errors import (
+    EmbeddingError,
+    InvalidArgument,
+    MalformedAnswer,
+    ProviderUnavailable,
+    RateLimited,
+    Timeout,
+)
+from homing.vectors import Matrix, Scale
+
+logger = logging.getLogger(__name__)
+
+RETRIABLE = (ProviderUnavailable, RateLimited, Timeout, MalformedAnswer)
+"""What may pass by itself. A rejected key, an unknown model or a text that is too long will not."""
+FIRST_WAIT = 0.1
+LONGEST_WAIT = 10.0
+
+
+class Resilient:
+    """The same provider with a deadline, retries and a circuit breaker.
+
+    A call ends by its deadline, whatever the provider does: `deadline` seconds for queries, where a person waits, and
+    `document_deadline` for documents. Within it a retriable failure is tried again, `attempts` times in all, after a
+    growing, jittered wait or after what the provider asked for (Retry-After); where that lies beyond the deadline the
+    call fails at once. A call that fails for good opens the breaker, and calls then raise ProviderUnavailable within
+    microseconds, until a probe is answered.
+
+    A call that outlives its deadline is abandoned to a thread of its own and its answer dropped; with `max_abandoned`
+    such threads alive no further call is tried.
+    """
+
+    def __init__(
+        self,
+        provider: EmbeddingProvider,
+        *,
+        deadline: float = 0.8,
+        document_deadline: float = 60.0,
+        attempts: int = 3,
+        breaker: Breaker | None = None,
+        max_abandoned: int = 16,
+    ) -> None:
+        if min(deadline, document_deadline) <= 0 or attempts < 1 or max_abandoned < 1:
+            raise InvalidArgument("deadlines are positive seconds; attempts and max_abandoned are at least 1")
+        self._provider = provider
+        self._deadlines: dict[Kind, float] = {"query": deadline, "document": document_deadline}
+        self._attempts = attempts
+        self._breaker = breaker or Breaker()
+        self._max_abandoned = max_abandoned
+        self._abandoned = 0
+        self._counting = threading.Lock()
+
+    @property
+    def id(self) -> str:
+        """The identity of the wrapped provider."""
+        return self._provider.id
+
+    @property
+    def dimensions(self) -> int:
+        """The width of the wrapped provider."""
+        return self._provider.dimensions
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of the wrapped provider."""
+        return self._provider.scale
+
+    def truncated(self, texts: Sequence[str]) -> list[bool]:
+        """What the wrapped provider says."""
+        return self._provider.truncated(texts)
+
+    def close(self) -> None:
+        """Closes the wrapped provider where it can be closed."""
+        if close := getattr(self._provider, "close", None):
+            close()
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """One row per text, or an error, before the deadline of this kind."""
+        texts = checked_texts(texts)
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        if not self._breaker.permit():
+            wait = self._breaker.retry_after or 0.0
+            raise ProviderUnavailable(
+                f"{self.id}: failed a moment ago and is left alone; it is tried again in {wait:.1f} s",
+                retry_after=wait,
+            )
+        try:
+            rows = self._embed_with_retries(texts, kind)
+        except RETRIABLE as error:
+            self._breaker.failed(retry_after=getattr(error, "retry_after", None))
+            raise
+        except BaseException:
+            # It answered, if only to refuse this call: it is alive.
+            self._breaker.succeeded()
+            raise
+        self._breaker.succeeded()
+        return rows
+
+    def _embed_with_retries(self, texts: Sequence[str], kind: Kind) -> Matrix:
+        end = time.monotonic() + self._deadlines[kind]
+        attempt = 1
+        while True:
+            try:
+                return self._embed_before(end, texts, kind)
+            except RETRIABLE as error:
+                wait = _wait(error, attempt)
+                if attempt == self._attempts or time.monotonic() + wait >= end:
+                    raise
+                logger.info("%s: attempt %d failed (%s); trying again in %.2f s", self.id, attempt, error.code, wait)
+                time.sleep(wait)
+                attempt += 1
+
+    def _embed_before(self, end: float, texts: Sequence[str], kind: Kind) -> Matrix:
+        if self._abandoned >= self._max_abandoned:
+            raise ProviderUnavailable(f"{self.id}: {self._abandoned} earlier calls are still without an answer")
+        answer: Future[Matrix] = Future()
+        abandoned = threading.Event()
+
+        def call() -> None:
+            try:
+                answer.set_result(self._provider.embed(texts, kind=kind))
+            except BaseException as error:
+                answer.set_exception(error)
+            with self._counting:
+                self._abandoned -= abandoned.is_set()
+
+        # A thread, because nothing else can be left behind; a daemon, because the process must not wait for it.
+        threading.Thread(target=call, name=f"embed {self.id}", daemon=True).start()
+        try:
+            return answer.result(timeout=max(0.0, end - time.monotonic()))
+        except TimeoutError as late:
+            with self._counting:
+                if not answer.done():
+                    abandoned.set()
+                    self._abandoned += 1
+            if answer.done():
+                return answer.result()
+            raise Timeout(
+                f"{self.id}: no answer within {self._deadlines[kind]:g} s ({kind}); "
+                "check the provider, or allow a longer deadline"
+            ) from late
+
+
+def _wait(error: EmbeddingError, attempt: int) -> float:
+    asked: float | None = getattr(error, "retry_after", None)
+    if asked is not None:
+        return asked
+    return random.uniform(0.5, 1.0) * min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (attempt - 1))
