@@ -1,1 +1,6 @@
 """Records are kept and found again: the store protocol and one file per engine."""
+
+from homing.stores.registry import open_store
+from homing.stores.store import MAX_LIMIT, CollectionInfo, SearchOptions, Store
+
+__all__ = ["MAX_LIMIT", "CollectionInfo", "SearchOptions", "Store", "open_store"]

@@ -1,0 +1,48 @@
+"""Where the address of a store becomes a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
+
+from homing.errors import InvalidArgument
+from homing.stores.store import Store
+
+
+def open_store(url: str | Path, *, dimensions: int | None = None) -> Store:
+    """Open the store at an address, made there if nothing is.
+
+    `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`. `dimensions` is the
+    width that every vector must have; without it each collection takes the width of its first vector.
+    """
+    address = str(url)
+    scheme, separator, rest = address.partition("://")
+    if not separator:
+        if not address.endswith(".db"):
+            raise InvalidArgument(
+                f"{address!r} is not the address of a store; use one of: {_known()}, or a path ending in .db"
+            )
+        return _open_file(address, dimensions)
+    if scheme not in _SCHEMES:
+        raise InvalidArgument(f"no store for {scheme!r}; use one of: {_known()}, or a path ending in .db")
+    return _SCHEMES[scheme](rest, dimensions)
+
+
+def _open_sqlite(rest: str, dimensions: int | None) -> Store:
+    if not rest.startswith("/") or rest == "/":
+        raise InvalidArgument(f"'sqlite://{rest}' names no file; write sqlite:///relative.db or sqlite:////absolute.db")
+    return _open_file(unquote(rest[1:]), dimensions)
+
+
+def _open_file(path: str, dimensions: int | None) -> Store:
+    from homing.stores.sqlite.store import SqliteStore
+
+    return SqliteStore(path, dimensions=dimensions)
+
+
+_SCHEMES: dict[str, Callable[[str, int | None], Store]] = {"sqlite": _open_sqlite}
+
+
+def _known() -> str:
+    return ", ".join(f"{scheme}://" for scheme in sorted(_SCHEMES))

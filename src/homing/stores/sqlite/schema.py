@@ -1,0 +1,81 @@
+"""The tables of the store. Steps are only ever added: what was released is never edited."""
+
+from __future__ import annotations
+
+import apsw
+
+from homing.stores.sqlite.migrations import Step
+from homing.text.tokens import FTS5_TOKENIZE
+
+COMPONENT = "store"
+
+CHUNK = 16
+"""Rows in a chunk of a vec0 table. Vectors are looked up one by one, and a lookup walks through its chunk."""
+
+# A record's key is never used twice, not even by a new version of the same record, so whoever follows the file by keys
+# cannot mistake one for another. Texts are TEXT, or a BLOB where UTF-8 cannot hold them (half a surrogate pair).
+#
+# A space is one model identity; its vectors live in a vec0 table of its own, `vectors_<space>`, so that two models can
+# be held side by side. `embeddings` says which record has a vector where, and of which text.
+#
+# segments, removals and matrices are the small copy that searches read into memory; see segments.py.
+_RECORDS = f"""
+CREATE TABLE spaces(
+    id INTEGER PRIMARY KEY, model TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE(model, dimensions)
+) STRICT;
+CREATE TABLE collections(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, space INTEGER, records INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE sequence(next INTEGER NOT NULL) STRICT;
+INSERT INTO sequence VALUES (1);
+CREATE TABLE records(
+    key INTEGER PRIMARY KEY, collection INTEGER NOT NULL, id TEXT NOT NULL,
+    metadata TEXT NOT NULL, keywords ANY, text ANY NOT NULL, UNIQUE(collection, id)
+) STRICT;
+CREATE TABLE attributes(
+    collection INTEGER NOT NULL, key ANY NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
+    PRIMARY KEY(collection, key, value, record)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE embeddings(
+    space INTEGER NOT NULL, record INTEGER NOT NULL, text_hash TEXT NOT NULL, PRIMARY KEY(space, record)
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE keyword_index USING fts5(
+    scope, words, content='', contentless_delete=1, tokenize="{FTS5_TOKENIZE}"
+);
+CREATE TABLE matrices(
+    collection INTEGER NOT NULL, space INTEGER NOT NULL, epoch INTEGER NOT NULL DEFAULT 0,
+    last_segment INTEGER NOT NULL DEFAULT 0, last_removal INTEGER NOT NULL DEFAULT 0,
+    live INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(collection, space)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE segments(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, space INTEGER NOT NULL,
+    rows INTEGER NOT NULL, merged_from INTEGER NOT NULL, merged_to INTEGER NOT NULL,
+    records BLOB NOT NULL, scales BLOB NOT NULL, codes BLOB NOT NULL
+) STRICT;
+CREATE INDEX segments_by_matrix ON segments(collection, space, id);
+CREATE TABLE removals(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, space INTEGER NOT NULL, records BLOB NOT NULL
+) STRICT;
+CREATE INDEX removals_by_matrix ON removals(collection, space, id);
+"""
+
+STEPS: tuple[Step, ...] = (_RECORDS,)
+
+
+def vector_table(space: int) -> str:
+    """The vec0 table that holds the vectors of a space."""
+    return f"vectors_{int(space)}"
+
+
+def create_space(connection: apsw.Connection, model: str, dimensions: int) -> int:
+    """The space of a model identity, with its table, made where it does not exist yet."""
+    found = connection.execute("SELECT id FROM spaces WHERE model = ? AND dimensions = ?", (model, dimensions)).get
+    if found is not None:
+        return int(found)
+    connection.execute("INSERT INTO spaces(model, dimensions) VALUES (?, ?)", (model, dimensions))
+    space = connection.last_insert_rowid()
+    connection.execute(
+        f"CREATE VIRTUAL TABLE {vector_table(space)} USING vec0("
+        f"record INTEGER PRIMARY KEY, embedding float[{int(dimensions)}] distance_metric=cosine, chunk_size={CHUNK})"
+    )
+    return space

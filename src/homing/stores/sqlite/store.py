@@ -1,0 +1,183 @@
+"""The embedded default: one SQLite file with vectors (sqlite-vec), keywords (FTS5), texts and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from homing.errors import DimensionMismatch, ModelMismatch
+from homing.records import Match, VectorRecord
+from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
+from homing.stores.attributes import wanted
+from homing.stores.sqlite import checkup, text_search, vector_search, writing
+from homing.stores.sqlite.batch import batches
+from homing.stores.sqlite.database import Database
+from homing.stores.sqlite.matrices import MEMORY, Matrices
+from homing.stores.sqlite.reading import best_by_id, read_records, records_after, records_with_ids
+from homing.stores.sqlite.rows import rows
+from homing.stores.sqlite.schema import COMPONENT, STEPS
+from homing.stores.store import CollectionInfo, SearchOptions
+from homing.vectors import Vector, as_vector
+
+PAGE = 500
+
+
+class SqliteStore:
+    """A `Store` in one file.
+
+    Vectors are kept at unit length, exactly; a search reads a one-byte-per-dimension copy held in memory (`memory`
+    bounds it) and compares the best candidates exactly. Several processes may read and write the file at once; a search
+    sees everything that was committed before it began, by whomever.
+    """
+
+    def __init__(self, path: str | Path, *, dimensions: int | None = None, memory: int = MEMORY) -> None:
+        self.database = Database(path)
+        self.dimensions = dimensions
+        self._matrices = Matrices(memory)
+        try:
+            self.database.migrate(COMPONENT, STEPS)
+        except BaseException:
+            self.database.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.database.path
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the vectors held for searching occupy at the moment."""
+        return self._matrices.bytes
+
+    def upsert(self, records: Iterable[VectorRecord]) -> int:
+        """Write records; see `Store.upsert`. Everything that can be worked out is, before the file is locked."""
+        prepared = batches(records, self.dimensions)
+        if not prepared:
+            return 0
+        with self.database.writing() as connection:
+            for batch in prepared:
+                writing.upsert(connection, batch)
+        return sum(len(batch.ids) for batch in prepared)
+
+    def search(
+        self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The nearest records; see `Store.search`."""
+        checked_name(collection, "collection")
+        query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
+        if not limit:
+            return []
+        with self._matrices.current(self.database, collection) as (connection, snapshot):
+            if snapshot is None:
+                return []
+            if options is not None and options.model and options.model != snapshot.state.model:
+                raise ModelMismatch(
+                    f"collection {collection!r} holds vectors of {snapshot.state.model!r}, the query is one of "
+                    f"{options.model!r}; ask with the model of the collection, or embed the collection again",
+                    details={"expected": snapshot.state.model, "actual": options.model},
+                )
+            if len(query) != snapshot.state.dimensions:
+                raise DimensionMismatch(
+                    f"collection {collection!r} holds vectors of {snapshot.state.dimensions} dimensions, "
+                    f"the query has {len(query)}; embed it with the model of the collection",
+                    details={"expected": snapshot.state.dimensions, "actual": len(query)},
+                )
+            near = vector_search.search(connection, snapshot, query, limit, asked)
+            best = best_by_id(connection, [(found.distance, found.record) for found in near], limit)
+            stored = read_records(connection, [key for _, key in best])
+            return [
+                Match(stored[key].id, collection, value, stored[key].metadata, stored[key].text) for value, key in best
+            ]
+
+    def search_text(
+        self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The records that share words with the query; see `Store.search_text`."""
+        checked_name(collection, "collection")
+        checked_text(query, "a query")
+        limit, asked = checked_limit(limit), wanted(options)
+        if not limit:
+            return []
+        with self.database.reading() as connection:
+            found = writing.find_collection(connection, collection)
+            if found is None:
+                return []
+            relevant = text_search.search(connection, found.id, query, limit, asked)
+            best = best_by_id(connection, [(-match.score, match.record) for match in relevant], limit)
+            stored = read_records(connection, [key for _, key in best])
+            return [
+                Match(stored[key].id, collection, None, stored[key].metadata, stored[key].text, score=-value)
+                for value, key in best
+            ]
+
+    def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
+        """The records that exist, in the order asked for; see `Store.get`."""
+        checked_name(collection, "collection")
+        wanted_ids = checked_names(ids, "id")
+        with self.database.reading() as connection:
+            found = writing.find_collection(connection, collection)
+            if found is None:
+                return []
+            by_id = {record.id: record for record in records_with_ids(connection, collection, found, wanted_ids)}
+            return [by_id[name] for name in wanted_ids if name in by_id]
+
+    def records(self, collection: str) -> Iterator[VectorRecord]:
+        """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""
+        checked_name(collection, "collection")
+        return self._pages(collection)
+
+    def _pages(self, collection: str) -> Iterator[VectorRecord]:
+        after = ""
+        while True:
+            with self.database.reading() as connection:
+                found = writing.find_collection(connection, collection)
+                page = [] if found is None else records_after(connection, collection, found, after, PAGE)
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+    def delete(self, collection: str, ids: Sequence[str]) -> int:
+        """Remove records everywhere; see `Store.delete`."""
+        checked_name(collection, "collection")
+        unwanted = checked_names(ids, "id")
+        if not unwanted:
+            return 0
+        with self.database.writing() as connection:
+            found = writing.find_collection(connection, collection)
+            return 0 if found is None else writing.delete(connection, found.id, unwanted)
+
+    def drop(self, collection: str) -> int:
+        """Remove a collection; see `Store.drop`."""
+        checked_name(collection, "collection")
+        with self.database.writing() as connection:
+            found = writing.find_collection(connection, collection)
+            if found is None:
+                return 0
+            writing.drop(connection, found)
+        self._matrices.forget(collection)
+        return found.records
+
+    def collections(self) -> list[CollectionInfo]:
+        """The collections that have records; see `Store.collections`."""
+        with self.database.reading() as connection:
+            return [
+                CollectionInfo(*row)
+                for row in rows(
+                    connection,
+                    "SELECT c.name, c.records, coalesce(m.live, 0), coalesce(s.model, ''), coalesce(s.dimensions, 0) "
+                    "FROM collections c LEFT JOIN spaces s ON s.id = c.space "
+                    "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space "
+                    "WHERE c.records > 0 ORDER BY c.name",
+                )
+            ]
+
+    def check(self) -> list[str]:
+        """What is wrong inside the file, a sentence each; see `Store.check`."""
+        with self.database.reading() as connection:
+            return list(checkup.findings(connection))
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        self.database.close()
