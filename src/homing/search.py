@@ -17,7 +17,7 @@ from homing.fusion import DEFAULT_K, Ranking, rrf
 from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Hit, Leg, LegShare, Match, Mode, Notice, Retrieved
 from homing.stores.store import SearchOptions, Store
-from homing.text.highlight import matched_terms
+from homing.text.tokens import matched_terms
 from homing.vectors import Vector, score_of
 
 log = logging.getLogger(__name__)

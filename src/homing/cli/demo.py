@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homing.cli.options import Json
-from homing.cli.output import console, print_json, progress
+from homing.cli.output import console, excerpt, print_json, progress
 from homing.records import Retrieved
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run_demo(json: Json = False) -> None:
     out.print(_table([(query, note, answers[query]) for query, note in QUESTIONS]))
     out.print(_table([("漂流木", "by keywords alone", keywords), ("孤独的椅子", "the model taken away", degraded)]))
     out.print(f"The last answer is marked degraded: {degraded.notice}\n")
-    out.print("Try it on your own notes:  homing search \"孤独的感觉\" path/to/notes")
+    out.print('Try it on your own notes:  homing search "孤独的感觉" path/to/notes')
 
 
 def _model(index: FolderIndex) -> str:
@@ -68,16 +68,15 @@ def _without_model(index: FolderIndex) -> FolderIndex:
 
 
 def _table(rows: list[tuple[str, str, Retrieved]]) -> Table:
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table("question", "best passage", "score", "mode", "ms", expand=True)
+    table = Table("question", Column("best passage", overflow="fold"), "score", "mode", "ms", expand=True)
     for query, note, found in rows:
         hit = found[0] if found else None
-        passage = Text("nothing found") if hit is None else Text(" ".join(hit.text.split())[:90])
+        passage = Text("nothing found")
         if hit is not None:
-            passage.highlight_words(hit.keywords, "bold yellow", case_sensitive=False)
-            passage.append(f"\n{hit.metadata['path']}:{hit.metadata['line']}", "cyan")
+            passage = excerpt(query, hit, 100).append(f"\n{hit.metadata['path']}:{hit.metadata['line']}", "cyan")
         table.add_row(
             Text.assemble((query, "bold"), "\n", (note, "dim")),
             passage,

@@ -28,18 +28,24 @@ app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
 
 
-@app.callback()
-def options(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is going on, on standard error.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
-) -> None:
-    """One retrieval engine for agents and apps: bilingual (中文 / English), offline by default."""
-    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
-    if version:
+def print_version(asked: bool) -> None:
+    """Print the version and stop, where it was asked for."""
+    if asked:
         from homing import __version__
 
         typer.echo(__version__)
         raise typer.Exit
+
+
+@app.callback()
+def options(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is going on, on standard error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """One retrieval engine for agents and apps: bilingual (中文 / English), offline by default."""
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
 
 
 def run() -> None:

@@ -53,4 +53,4 @@ def pull(
     if json:
         print_json({"name": name, "path": folder})
     else:
-        console().print(f"{name} is ready in {folder}; set embedding.model = \"{name}\" in homing.toml to use it")
+        console().print(f'{name} is ready in {folder}; set embedding.model = "{name}" in homing.toml to use it')

@@ -14,6 +14,9 @@ from homing.errors import ConfigError, EmbeddingError, HomingError, InvalidArgum
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
+
+    from homing.records import Hit
 
 EXIT_CODES = {
     0: "done",
@@ -47,6 +50,19 @@ def console(*, stderr: bool = False) -> Console:
 def print_json(value: Any) -> None:
     """Plain JSON on standard output, Chinese as it is."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_plain) + "\n")
+
+
+def excerpt(query: str, hit: Hit, length: int) -> Text:
+    """The beginning of a hit on one line, with what the query asked for highlighted."""
+    from rich.text import Text
+
+    from homing.text.highlight import spans
+
+    whole = " ".join(hit.text.split())
+    told = Text(whole[:length] + ("…" if len(whole) > length else ""))
+    for span in spans(query, told.plain):
+        told.stylize("bold yellow", span.start, span.end)
+    return told
 
 
 def print_error(error: HomingError, *, as_json: bool) -> None:

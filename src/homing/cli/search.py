@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated
@@ -9,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json, progress
-from homing.errors import HomingError, InvalidArgument
+from homing.cli.output import console, excerpt, print_json, progress
+from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
 from homing.records import Hit, Mode, Retrieved
 
 if TYPE_CHECKING:
     from homing.app import Homing
-    from homing.folders.index import Refreshed
+    from homing.folders.index import FolderIndex, Refreshed
 
 INDEX = ".homing"
 """The folder inside the searched folder that holds its index; it may be deleted at any time."""
@@ -41,9 +43,8 @@ def search_folder(
 
     from homing.app import open_app
 
-    with open_app(data or _index_folder(folder)) as app:
-        _warm_up(app)
-        index = app.folder(folder)
+    with open_app(data or _index_folder(folder)) as app, _loading_the_model(app):
+        index = _index(app, folder)
         with progress("Indexing", quiet=json) as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=_mode(mode), min_score=min_score)
@@ -51,7 +52,7 @@ def search_folder(
     if json:
         print_json(_as_json(query, found, refreshed))
     else:
-        _show(found, refreshed, explain=explain)
+        _show(query, found, refreshed, explain=explain)
 
 
 def _mode(name: str) -> Mode:
@@ -63,22 +64,34 @@ def _mode(name: str) -> Mode:
 
 def _index_folder(folder: Path) -> Path:
     if not folder.is_dir():
-        from homing.errors import NotFound
-
         raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
     return folder / INDEX
 
 
-def _warm_up(app: Homing) -> None:
-    # The model loads while the folder is looked through; a failure shows when the model is really needed.
+def _index(app: Homing, folder: Path) -> FolderIndex:
+    try:
+        return app.folder(folder)
+    except StoreError as error:
+        error.args = (f"{error.message}; keep the index elsewhere with --data FOLDER",)
+        error.message = error.args[0]
+        raise
+
+
+@contextmanager
+def _loading_the_model(app: Homing) -> Iterator[None]:
+    """The model loads while the folder is looked through; a failure shows when the model is really needed."""
+
     def load() -> None:
-        try:
+        with suppress(HomingError):
             if app.embedder is not None:
                 app.embedder.embed([" "], kind="query")
-        except HomingError:
-            return
 
-    Thread(target=load, daemon=True).start()
+    loading = Thread(target=load)
+    loading.start()
+    try:
+        yield
+    finally:
+        loading.join()
 
 
 def _as_json(query: str, found: Retrieved, refreshed: Refreshed) -> dict[str, object]:
@@ -94,7 +107,7 @@ def _as_json(query: str, found: Retrieved, refreshed: Refreshed) -> dict[str, ob
     }
 
 
-def _show(found: Retrieved, refreshed: Refreshed, *, explain: bool) -> None:
+def _show(query: str, found: Retrieved, refreshed: Refreshed, *, explain: bool) -> None:
     from rich.text import Text
 
     out = console()
@@ -105,23 +118,20 @@ def _show(found: Retrieved, refreshed: Refreshed, *, explain: bool) -> None:
     if not found:
         out.print("没有找到相关内容 / Nothing found.")
     for hit in found:
-        _show_hit(hit, explain=explain)
+        _show_hit(query, hit, explain=explain)
     files = refreshed.added + refreshed.changed + refreshed.unchanged
     milliseconds = found.timings.get("total_ms", 0.0)
     out.print(Text(f"{len(found)} of {files} files, {found.mode}, {milliseconds:.0f} ms", "dim"))
 
 
-def _show_hit(hit: Hit, *, explain: bool) -> None:
+def _show_hit(query: str, hit: Hit, *, explain: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     out = console()
     score = "  –  " if hit.score is None else f"{hit.score:.2f}"
     out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.metadata['path']}:{hit.metadata['line']}", "cyan")))
-    passage = " ".join(hit.text.split())
-    body = Text(passage[:240] + ("…" if len(passage) > 240 else ""))
-    body.highlight_words(hit.keywords, "bold yellow", case_sensitive=False)
-    out.print(Padding(body, (0, 0, 0, 6)), soft_wrap=False)
+    out.print(Padding(excerpt(query, hit, 240), (0, 0, 0, 6)), soft_wrap=False)
     if explain:
         for leg in hit.legs:
             told = f"{leg.leg}: rank {leg.rank}, raw {leg.raw:.3f}, weight {leg.weight:g}, share {leg.share:.4f}"

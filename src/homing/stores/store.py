@@ -80,5 +80,8 @@ class Store(Protocol):
     def collections(self) -> list[CollectionInfo]:
         """What is in the store, by name."""
 
+    def check(self) -> list[str]:
+        """What is wrong inside the store, a sentence each; nothing where records, vectors and keywords agree."""
+
     def close(self) -> None:
         """Let go of the engine. A closed store refuses every other call."""

@@ -1,0 +1,183 @@
+"""The shell: what people and programs see, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from homing.cli.output import EXIT_CODES, exit_code
+from homing.errors import EmbeddingError, HomingError, InvalidArgument, RetrievalFailed, StoreError
+
+pytestmark = pytest.mark.slow
+
+
+class Shell:
+    """Runs `homing` as a user would, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from homing.cli.main import run; run()", *arguments]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+        return subprocess.run(
+            command, cwd=self.folder, env=inherited | environ, input=stdin, capture_output=True, text=True, timeout=120
+        )
+
+    def json(self, *arguments: str, **options: str) -> Any:
+        done = self(*arguments, "--json", **options)
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
+    (folder / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.usefixtures("notes")
+def test_search_finds_across_languages_and_indexes_only_once(shell: Shell) -> None:
+    first = shell.json("search", "修改还没推送的提交", "notes")
+    assert first["hits"][0]["metadata"]["path"] == "git.md"
+    assert first["mode"] == "hybrid"
+    assert first["index"]["added"] == 2
+    again = shell.json("search", "how lonely he is", "notes")
+    assert again["hits"][0]["metadata"]["path"] == "灯塔.md"
+    assert again["index"]["added"] == 0
+
+
+@pytest.mark.usefixtures("notes")
+def test_search_for_people_shows_score_place_and_text(shell: Shell) -> None:
+    shown = shell("search", "灯塔", "notes", "--explain", "-n", "1")
+    assert shown.returncode == 0
+    assert "灯塔.md:1" in shown.stdout
+    assert "三十年没有和人说话" in shown.stdout
+    assert "vector: rank 1" in shown.stdout
+    assert "keyword: rank 1" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["search", "x", "nowhere"], 3, "there is no folder nowhere"),
+        (["search", "  ", "notes"], 3, "the query is empty"),
+        (["search", "x", "notes", "--limit", "-1"], 3, "limit must not be negative"),
+        (["search", "x", "notes", "--mode", "magic"], 3, "known: hybrid, semantic, keyword"),
+        (["search"], 2, "Missing argument"),
+        (["embed"], 3, "nothing to embed"),
+    ],
+)
+@pytest.mark.usefixtures("notes")
+def test_bad_input_says_what_to_do_and_has_its_exit_code(
+    shell: Shell, arguments: list[str], code: int, message: str
+) -> None:
+    done = shell(*arguments)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_errors_are_json_for_programs(shell: Shell) -> None:
+    done = shell("search", "x", "nowhere", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["error"]["code"] == "NOT_FOUND"
+
+
+def test_a_folder_that_cannot_be_indexed_says_so_and_is_searched_with_data_elsewhere(
+    shell: Shell, notes: Path, tmp_path: Path
+) -> None:
+    (notes / ".homing").write_text("a file where the index folder should be", encoding="utf-8")
+    done = shell("search", "灯塔", "notes")
+    assert done.returncode == 5
+    assert "--data" in done.stderr
+    assert shell.json("search", "灯塔", "notes", "--data", str(tmp_path / "elsewhere"))["hits"]
+
+
+def test_embed_prints_vectors_as_json_and_nearness_for_people(shell: Shell) -> None:
+    told = shell.json("embed", "打开", "打开设备")
+    assert told["model"] == "local/all-MiniLM-L6-v2-zh@384"
+    assert [len(row) for row in told["vectors"]] == [384, 384]
+    assert "1.00" in shell("embed", stdin="打开\n打开设备\n").stdout
+
+
+def test_doctor_proves_both_legs_in_both_languages(shell: Shell) -> None:
+    told = shell.json("doctor")
+    assert told["healthy"]
+    checks = {finding["check"]: finding["status"] for finding in told["findings"]}
+    for probe in ("search zh keyword", "search zh semantic", "search en keyword", "search en semantic", "model"):
+        assert checks[probe] == "ok"
+
+
+def test_doctor_fails_on_a_damaged_database_and_says_how_to_mend_it(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "homing.db").write_bytes(b"not a database at all" * 100)
+    done = shell("doctor")
+    assert done.returncode == 1
+    assert "STORE_CORRUPT" in done.stdout
+    assert "→" in done.stdout
+
+
+def test_doctor_reports_a_broken_configuration(shell: Shell) -> None:
+    done = shell("doctor", HOMING_SEARCH__RRF_K="many")
+    assert done.returncode == 3
+    assert "search.rrf_k" in done.stderr
+
+
+def test_config_show_masks_keys(shell: Shell, tmp_path: Path) -> None:
+    text = '[providers.x]\ntype = "openai"\napi_key = "sk-very-secret"\n'
+    (tmp_path / "homing.toml").write_text(text, encoding="utf-8")
+    done = shell("config", "show")
+    assert done.returncode == 0
+    assert "sk-very-secret" not in done.stdout + done.stderr
+    rows = {row["key"]: row for row in shell.json("config", "show")}
+    assert rows["providers.x.type"]["source"] == "homing.toml"
+    assert rows["search.rrf_k"]["source"] == "default"
+
+
+def test_models_lists_the_bundled_one_first(shell: Shell, tmp_path: Path) -> None:
+    models = shell.json("models", "list", HOMING_MODELS=str(tmp_path / "models"))
+    assert [model["name"] for model in models] == ["all-MiniLM-L6-v2-zh"]
+
+
+def test_an_unknown_model_to_pull_lists_the_known_ones(shell: Shell) -> None:
+    done = shell("models", "pull", "no-such-model")
+    assert done.returncode == 3
+    assert "all-MiniLM-L6-v2" in done.stderr
+
+
+def test_the_demo_answers_across_languages_and_shows_a_degraded_answer(shell: Shell) -> None:
+    told = shell.json("demo")
+    best = {query: answer["hits"][0]["metadata"]["path"] for query, answer in told["answers"].items()}
+    assert best["孤独的感觉"] == "灯塔.md"
+    assert best["怎么撤销已经推送的提交"] == "git-notes.md"
+    assert best["what to pack for a trip"] == "旅行清单.md"
+    assert told["degraded"]["reason"] == "vector:MODEL_NOT_READY"
+    assert shell("demo").returncode == 0
+
+
+def test_version(shell: Shell) -> None:
+    assert shell("--version").stdout.strip() == "0.1.0"
+
+
+def test_every_exit_code_is_documented() -> None:
+    errors: list[HomingError] = [
+        InvalidArgument("x"),
+        EmbeddingError("x"),
+        StoreError("x"),
+        RetrievalFailed("x", causes={}),
+    ]
+    assert {exit_code(error) for error in errors} <= set(EXIT_CODES)
