@@ -1,0 +1,126 @@
+"""Cold start, warm query and bulk indexing, beside sentence-transformers + Chroma and LangChain's EnsembleRetriever."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from report import machine, show, write
+
+HERE = Path(__file__).parent
+WORKERS = HERE / "workers"
+QUERIES = (
+    "怎样配置代理服务器",
+    "how to roll back a deployment",
+    "数据库 migration 失败怎么办",
+    "读取文件内容",
+    "keyboard shortcuts",
+    "如何修改 commit 信息",
+    "memory usage of a container",
+    "创建新的虚拟环境",
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A worker script and the interpreter that runs it."""
+
+    name: str
+    python: str
+    script: Path
+
+    def run(self, job: str, work: Path, **options: object) -> dict[str, Any]:
+        """One job in a fresh process: what it printed, with its wall time and peak memory."""
+        arguments = [f"--{key}={value}" for key, value in options.items()]
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            [self.python, str(self.script), job, f"--work={work}", *arguments], stdout=subprocess.PIPE, text=True
+        )
+        printed = process.communicate()[0]
+        seconds = time.perf_counter() - started
+        if process.returncode:
+            raise SystemExit(f"{self.name} failed at {job}")
+        return {"wall_s": seconds, **json.loads(printed.splitlines()[-1])}
+
+
+def texts(path: Path, count: int) -> list[str]:
+    """The first texts of a JSONL file: of each object its longest string, paragraphs of 40 to 1,200 characters."""
+    found: list[str] = []
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            longest = max((value for value in json.loads(line).values() if isinstance(value, str)), key=len, default="")
+            if 40 <= len(longest) <= 1200:
+                found.append(longest)
+            if len(found) == count:
+                return found
+    raise SystemExit(f"{path} holds only {len(found)} usable texts; {count} are needed")
+
+
+def prepare(work: Path, source: Path) -> None:
+    """The corpora of the three jobs, as every contender reads them."""
+    for name, count in (("cold", 1_000), ("warm", 10_000), ("bulk", 5_000)):
+        (work / f"{name}.json").write_text(json.dumps(texts(source, count), ensure_ascii=False), encoding="utf-8")
+    (work / "queries.json").write_text(json.dumps(QUERIES, ensure_ascii=False), encoding="utf-8")
+
+
+def main() -> None:
+    """Run every job for every contender and print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", required=True, help="interpreter that has the peers' packages")
+    parser.add_argument("--model", required=True, type=Path, help="sentence-transformers folder for the peers")
+    parser.add_argument("--texts", required=True, type=Path, help="JSONL file with texts")
+    parser.add_argument("--rounds", type=int, default=5, help="cold starts per contender")
+    chosen = parser.parse_args()
+    ours = Contender("homing", sys.executable, WORKERS / "homing_worker.py")
+    peer = Contender("peer", chosen.peers, WORKERS / "peer_worker.py")
+    model = chosen.model.resolve()
+    with tempfile.TemporaryDirectory(prefix="homing-bench-") as folder:
+        work = Path(folder)
+        prepare(work, chosen.texts)
+        rows = []
+        for one in (ours, peer):
+            one.run("index", work, corpus="cold", model=model)
+        cold: dict[str, list[dict[str, Any]]] = {"homing": [], "peer": []}
+        for _ in range(chosen.rounds):
+            for one in (ours, peer):
+                cold[one.name].append(one.run("ask", work, corpus="cold", model=model))
+        rows.append(
+            compare("cold start to printed result, 1,000 documents", cold, "wall_s", "sentence-transformers + Chroma")
+        )
+        warm = {one.name: [one.run("warm", work, corpus="warm", model=model)] for one in (ours, peer)}
+        rows.append(
+            compare("warm query p50, 10,000 records, both legs", warm, "p50_s", "LangChain Ensemble(Chroma, BM25)")
+        )
+        bulk = {
+            one.name: [one.run("index", work, corpus="bulk", model=model) for _ in range(2)] for one in (ours, peer)
+        }
+        rows.append(compare("bulk indexing of 5,000 paragraphs", bulk, "index_s", "sentence-transformers + Chroma"))
+    show("End to end", rows)
+    write(HERE / "results" / "end_to_end.json", {"machine": machine(), "cores": os.cpu_count(), "rows": rows})
+
+
+def compare(job: str, runs: dict[str, list[dict[str, Any]]], key: str, peer: str) -> dict[str, Any]:
+    """One row: medians, the ratio, and the memory beside it."""
+    ours, theirs = (statistics.median(run[key] for run in runs[name]) for name in ("homing", "peer"))
+    return {
+        "job": job,
+        "homing_s": round(ours, 4),
+        "peer_s": round(theirs, 4),
+        "times faster": round(theirs / ours, 1),
+        "homing_rss_mb": round(max(run["rss_mb"] for run in runs["homing"])),
+        "peer_rss_mb": round(max(run["rss_mb"] for run in runs["peer"])),
+        "peer": peer,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What every measurement prints and writes: a table, and a JSON file that names the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    """The processor, its cores, and the Python that ran."""
+    processor = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+        processor = names[0].split(":")[1].strip() if names else processor
+    return {"processor": processor, "cores": os.cpu_count(), "python": platform.python_version()}
+
+
+def show(title: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Print rows as an aligned table."""
+    print(f"\n{title}")
+    columns = list(rows[0])
+    widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in columns}
+    print("  ".join(name.ljust(widths[name]) for name in columns))
+    for row in rows:
+        print("  ".join(str(row[name]).ljust(widths[name]) for name in columns))
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Keep a result beside the others."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    print(f"written to {path.name}")
