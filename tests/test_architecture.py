@@ -22,13 +22,13 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"records", "legs"}),
     frozenset({"text"}),
     frozenset({"embedders", "stores", "chat"}),
-    frozenset({"search", "config"}),
-    frozenset({"folders", "devices", "resolve", "testing"}),
+    frozenset({"search", "config", "buffer"}),
+    frozenset({"folders", "rag", "devices", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),
     frozenset({"cli"}),
 )
-CAPABILITIES = frozenset({"folders", "devices"})
+CAPABILITIES = frozenset({"folders", "rag", "devices"})
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "misc"})
 HEAVY = frozenset({"numpy", "onnxruntime", "tokenizers", "apsw", "pydantic", "rich", "typer", "httpx2", "asyncio"})
 ADAPTER_LIBRARIES = frozenset({"onnxruntime", "tokenizers", "apsw", "sqlite_vec", "httpx2", "onnx", "simsimd"})

@@ -1,0 +1,288 @@
+"""Takes texts at once and embeds them in the background, in batches, without losing one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from homing.buffer.outbox import Backlog, Claimed, DeadLetter, EmbedRequest, Outbox
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import (
+    DimensionMismatch,
+    HomingError,
+    InvalidKey,
+    ModelNotReady,
+    ModelUnknown,
+    ProviderUnavailable,
+    RateLimited,
+    StoreError,
+    Timeout,
+)
+from homing.records import VectorRecord
+from homing.stores.sqlite.database import Database
+from homing.stores.store import Store
+
+if TYPE_CHECKING:
+    from apsw import Connection
+
+log = logging.getLogger(__name__)
+
+# Nothing is wrong with the texts when one of these comes back: they wait, for as long as it takes.
+NOT_THE_TEXTS_FAULT = (
+    DimensionMismatch,
+    InvalidKey,
+    ModelNotReady,
+    ModelUnknown,
+    ProviderUnavailable,
+    RateLimited,
+    StoreError,
+    Timeout,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferOptions:
+    """When a batch goes out, and how failures are treated.
+
+    A batch goes out when `batch_size` requests wait or one has waited for `batch_seconds`; it holds at most
+    `batch_bytes` of text. A request that fails by itself is tried `attempts` times before it becomes a dead letter.
+    `full` is how many waiting requests are logged as a warning.
+    """
+
+    batch_size: int = 32
+    batch_seconds: float = 2.0
+    batch_bytes: int = 256 * 1024
+    workers: int = 1
+    attempts: int = 3
+    backoff: float = 1.0
+    longest_backoff: float = 60.0
+    full: int = 10_000
+
+
+class EmbeddingBuffer:
+    """A durable queue in front of a provider and a store.
+
+    `enqueue` returns when the request is on disk and never waits for the model. Each text is embedded once, in order of
+    arrival; of several for one id the newest wins. A process that is killed loses nothing: whoever opens the database
+    next carries on, and does not embed again what was already stored.
+    """
+
+    def __init__(
+        self,
+        provider: EmbeddingProvider,
+        store: Store,
+        database: Database,
+        options: BufferOptions | None = None,
+    ) -> None:
+        self._provider = provider
+        self._store = store
+        self._database = database
+        self._options = options or BufferOptions()
+        self._outbox = Outbox(database)
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._draining = False
+        self._busy = 0
+        self._failures = 0
+        self._warned_full = False
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def pending(self) -> int:
+        """How many requests wait or are being embedded, in all processes."""
+        return self._outbox.backlog().waiting
+
+    def backlog(self) -> Backlog:
+        """How full the queue is, and for how long."""
+        return self._outbox.backlog()
+
+    def enqueue(self, request: EmbedRequest) -> None:
+        """Queue one request; durable when this returns."""
+        self.enqueue_all([request])
+
+    def enqueue_all(self, requests: Iterable[EmbedRequest]) -> None:
+        """Queue several requests in one transaction."""
+        with self._database.writing() as connection:
+            self.enqueue_within(connection, requests)
+        self.notify()
+
+    def enqueue_within(self, connection: Connection, requests: Iterable[EmbedRequest]) -> None:
+        """Queue requests inside a transaction of the caller, together with what they are about; then `notify`."""
+        self._outbox.put(connection, requests)
+
+    def withdraw_within(self, connection: Connection, collection: str, ids: Sequence[str]) -> None:
+        """Forget what waits for ids that are being deleted, inside the same transaction."""
+        self._outbox.withdraw(connection, collection, ids)
+
+    def notify(self) -> None:
+        """Tell the workers of this process that something was queued."""
+        with self._wake:
+            self._wake.notify_all()
+
+    def start(self) -> None:
+        """Start the workers. Starting twice is fine."""
+        if self._threads:
+            return
+        self._stopping = self._draining = False
+        for number in range(self._options.workers):
+            thread = threading.Thread(target=self._work, name=f"homing-buffer-{number}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self, timeout: float | None = None) -> int:
+        """Embed what is left, then stop; returns how many requests remain (they are kept for the next start).
+
+        Without a timeout it waits until the queue is empty or everything in it has failed once more.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if self._threads:
+            self.flush(timeout)
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        for thread in self._threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        self._threads = []
+        left = self.pending
+        if left:
+            log.warning("embedding buffer stopped with %d requests left; they are kept", left)
+        return left
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Embed everything that waits now; whether nothing is left. Works with and without running workers."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self._outbox.hurry()
+        if not self._threads:
+            while self._run_batch() and (deadline is None or time.monotonic() < deadline):
+                continue
+            return self.pending == 0
+        with self._wake:
+            self._draining = True
+            self._wake.notify_all()
+            self._wake.wait_for(lambda: not self._draining and not self._busy, timeout)
+        return self.pending == 0
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Requests that were given up."""
+        return self._outbox.dead_letters()
+
+    def retry_dead_letters(self) -> int:
+        """Queue every dead letter again; returns how many."""
+        revived = self._outbox.revive()
+        self.notify()
+        return revived
+
+    def _work(self) -> None:
+        while not self._stopping:
+            with self._wake:
+                self._busy += 1
+            try:
+                worked = self._tick()
+            except HomingError as error:
+                log.warning("embedding buffer: %s", error)
+                worked = False
+            except Exception:
+                log.exception("embedding buffer: unexpected failure; carrying on")
+                worked = False
+            with self._wake:
+                self._busy -= 1
+                if not worked:
+                    self._draining = False
+                    self._wake.notify_all()
+                    self._wake.wait(min(0.25, self._options.batch_seconds))
+
+    def _tick(self) -> bool:
+        """One batch if one is due; whether there was one."""
+        if not self._draining and not self._outbox.ready(self._options.batch_size, self._options.batch_seconds):
+            return False
+        return self._run_batch()
+
+    def _run_batch(self) -> bool:
+        claimed = self._outbox.claim(self._options.batch_size, self._options.batch_bytes)
+        if claimed:
+            self._warn_when_full()
+            self._process(claimed)
+        return bool(claimed)
+
+    def _process(self, claimed: Sequence[Claimed]) -> None:
+        stored = self._already_stored(claimed)
+        fresh = [one for one in claimed if one.ticket not in stored]
+        if stored:
+            self._outbox.done([one for one in claimed if one.ticket in stored])
+        if not fresh:
+            return
+        try:
+            rows = self._provider.embed([one.request.text for one in fresh])
+            model = self._provider.id
+            self._store.upsert(
+                VectorRecord(one.request.id, one.request.collection, row, one.request.metadata, one.request.text, model)
+                for one, row in zip(fresh, rows, strict=True)
+            )
+        except NOT_THE_TEXTS_FAULT as error:
+            self._wait_for_better_times(fresh, error)
+        except Exception as error:
+            self._find_the_culprit(fresh, error)
+        else:
+            self._failures = 0
+            self._outbox.done(fresh)
+
+    def _already_stored(self, claimed: Sequence[Claimed]) -> set[int]:
+        """Tickets of what a killed worker had stored but not taken off the queue."""
+        model = self._provider.id
+        stored: set[int] = set()
+        for collection in {one.request.collection for one in claimed}:
+            mine = {one.request.id: one for one in claimed if one.request.collection == collection}
+            for record in self._store.get(collection, list(mine)):
+                one = mine[record.id]
+                same = record.text == one.request.text and dict(record.metadata) == dict(one.request.metadata)
+                if same and record.embedding is not None and record.model == model:
+                    stored.add(one.ticket)
+        return stored
+
+    def _wait_for_better_times(self, claimed: Sequence[Claimed], error: HomingError) -> None:
+        self._failures += 1
+        seconds = min(self._options.backoff * 2 ** (self._failures - 1), self._options.longest_backoff)
+        if isinstance(error, RateLimited) and error.retry_after is not None:
+            seconds = max(seconds, error.retry_after)
+        log.warning("embedding %d texts is put off for %.1f s: %s", len(claimed), seconds, error)
+        self._find_by_keywords_meanwhile(claimed)
+        self._outbox.put_off(claimed, f"{error.code}: {error}", seconds=seconds, counts=False)
+
+    def _find_by_keywords_meanwhile(self, claimed: Sequence[Claimed]) -> None:
+        known = {
+            (collection, record.id): record.text
+            for collection in {one.request.collection for one in claimed}
+            for record in self._store.get(collection, [one.request.id for one in claimed])
+        }
+        unknown = [
+            one.request for one in claimed if known.get((one.request.collection, one.request.id)) != one.request.text
+        ]
+        try:
+            self._store.upsert(VectorRecord(one.id, one.collection, None, one.metadata, one.text) for one in unknown)
+        except StoreError as error:
+            log.warning("cannot index %d texts by keywords either: %s", len(unknown), error)
+
+    def _find_the_culprit(self, claimed: Sequence[Claimed], error: Exception) -> None:
+        if len(claimed) > 1:
+            half = len(claimed) // 2
+            self._process(claimed[:half])
+            self._process(claimed[half:])
+            return
+        alone = claimed[0]
+        told = f"{getattr(error, 'code', type(error).__name__)}: {error}"
+        if alone.attempts + 1 >= self._options.attempts:
+            log.warning("giving up on %s/%s: %s", alone.request.collection, alone.request.id, told)
+            self._outbox.bury(alone, told)
+        else:
+            seconds = self._options.backoff * 2**alone.attempts
+            self._outbox.put_off([alone], told, seconds=seconds, counts=True)
+
+    def _warn_when_full(self) -> None:
+        waiting = self.pending
+        if waiting >= self._options.full and not self._warned_full:
+            log.warning("embedding buffer is behind: %d requests wait", waiting)
+        self._warned_full = waiting >= self._options.full

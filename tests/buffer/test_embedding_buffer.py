@@ -1,0 +1,285 @@
+"""The buffer: durable at once, embedded in batches in the background, nothing lost, nothing done twice."""
+
+from __future__ import annotations
+
+import logging
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
+from homing.buffer.outbox import EmbedRequest
+from homing.embedders.provider import Kind
+from homing.errors import EmbeddingError, InvalidKey, ProviderUnavailable, RateLimited
+from homing.stores.sqlite.database import Database
+from homing.stores.sqlite.store import SqliteStore
+from homing.stores.store import Store
+from homing.testing.fake import FakeEmbedder
+from homing.vectors import Matrix
+
+QUICK = BufferOptions(batch_size=4, batch_seconds=0.05, backoff=0.01, attempts=2)
+
+
+class Parts:
+    """A buffer with what it stands on, all in one file."""
+
+    def __init__(self, path: Path, provider: FakeEmbedder | None = None, options: BufferOptions = QUICK) -> None:
+        self.provider = provider or FakeEmbedder()
+        self.store: Store = SqliteStore(path)
+        self.database = Database(path)
+        self.buffer = EmbeddingBuffer(self.provider, self.store, self.database, options)
+
+    def close(self) -> None:
+        self.buffer.stop(10)
+        self.database.close()
+        self.store.close()
+
+    def stored(self) -> dict[str, str]:
+        return {one.id: one.text for one in self.store.records("notes") if one.embedding is not None}
+
+
+class Choosy(FakeEmbedder):
+    """Refuses texts that contain 毒."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        if any("毒" in text for text in texts):
+            super().embed(texts, kind=kind)
+            raise EmbeddingError("cannot embed this")
+        return super().embed(texts, kind=kind)
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[Parts]:
+    parts = Parts(tmp_path / "homing.db")
+    yield parts
+    parts.close()
+
+
+def note(key: str, text: str) -> EmbedRequest:
+    return EmbedRequest("notes", key, text, {"source": "test"})
+
+
+def until(condition: object, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_what_is_enqueued_is_embedded_in_the_background(parts: Parts) -> None:
+    parts.buffer.start()
+    parts.buffer.enqueue(note("a", "他一个人守着灯塔"))
+    until(lambda: parts.stored() == {"a": "他一个人守着灯塔"})
+    until(lambda: parts.buffer.pending == 0)
+
+
+def test_requests_wait_for_a_full_batch_or_for_the_time(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db", options=BufferOptions(batch_size=3, batch_seconds=600))
+    parts.buffer.start()
+    parts.buffer.enqueue(note("a", "一"))
+    parts.buffer.enqueue(note("b", "二"))
+    time.sleep(0.6)
+    assert parts.provider.calls == 0
+    parts.buffer.enqueue(note("c", "三"))
+    until(lambda: len(parts.stored()) == 3)
+    assert parts.provider.calls == 1
+    parts.close()
+
+
+def test_a_batch_is_bounded_in_bytes(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db", options=BufferOptions(batch_size=100, batch_bytes=10_000))
+    parts.buffer.enqueue_all(note(str(number), f"{number}" * 6_000) for number in range(4))
+    assert parts.buffer.flush()
+    assert parts.provider.calls == 4
+    parts.close()
+
+
+def test_stop_drains_what_is_left(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db", options=BufferOptions(batch_size=100, batch_seconds=600))
+    parts.buffer.start()
+    parts.buffer.enqueue_all(note(str(number), f"text {number}") for number in range(250))
+    assert parts.buffer.stop() == 0
+    assert len(parts.stored()) == 250
+    parts.close()
+
+
+def test_stop_with_a_timeout_says_what_is_left_and_keeps_it(tmp_path: Path) -> None:
+    slow = FakeEmbedder(delay=0.5)
+    parts = Parts(tmp_path / "homing.db", slow, BufferOptions(batch_size=1))
+    parts.buffer.start()
+    parts.buffer.enqueue_all(note(str(number), f"text {number}") for number in range(40))
+    left = parts.buffer.stop(0.2)
+    assert 0 < left <= 40
+    until(lambda: parts.buffer.backlog().waiting < 40)
+    slow.delay = 0
+    parts.buffer.start()
+    assert parts.buffer.stop() == 0
+    parts.close()
+
+
+def test_newer_text_for_an_id_supersedes_what_waits(parts: Parts) -> None:
+    parts.buffer.enqueue(note("a", "旧的"))
+    parts.buffer.enqueue(note("a", "新的"))
+    assert parts.buffer.pending == 1
+    assert parts.buffer.flush()
+    assert parts.provider.texts == ["新的"]
+    assert parts.stored() == {"a": "新的"}
+
+
+def test_text_that_changes_while_it_is_embedded_is_embedded_again(parts: Parts) -> None:
+    parts.provider.delay = 0.3
+    parts.buffer.start()
+    parts.buffer.enqueue(note("a", "旧的"))
+    until(lambda: parts.provider.calls == 1)
+    parts.buffer.enqueue(note("a", "新的"))
+    assert parts.buffer.flush(10)
+    assert parts.stored() == {"a": "新的"}
+
+
+def test_a_dead_provider_loses_nothing_and_keywords_find_it_meanwhile(parts: Parts) -> None:
+    parts.provider.fail_with = ProviderUnavailable("down")
+    parts.buffer.enqueue(note("a", "他守着灯塔"))
+    assert not parts.buffer.flush()
+    assert parts.buffer.pending == 1
+    assert [match.id for match in parts.store.search_text("notes", "灯塔")] == ["a"]
+    parts.provider.fail_with = None
+    assert parts.buffer.flush()
+    assert parts.stored() == {"a": "他守着灯塔"}
+
+
+@pytest.mark.parametrize("error", [InvalidKey("no"), RateLimited("slow down", retry_after=0.0)])
+def test_what_is_not_the_texts_fault_never_makes_dead_letters(parts: Parts, error: Exception) -> None:
+    parts.provider.fail_with = error
+    parts.buffer.enqueue(note("a", "text"))
+    for _ in range(6):
+        parts.buffer.flush()
+    assert parts.buffer.dead_letters() == []
+    assert parts.buffer.pending == 1
+
+
+def test_a_poison_text_ends_alone_in_the_dead_letters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = Parts(tmp_path / "homing.db", Choosy(), BufferOptions(batch_size=8, attempts=2, backoff=0.0))
+    parts.buffer.enqueue_all(note(str(number), "有毒" if number == 5 else f"好的 {number}") for number in range(8))
+    with caplog.at_level(logging.WARNING):
+        assert parts.buffer.flush()
+    assert len(parts.stored()) == 7
+    [letter] = parts.buffer.dead_letters()
+    assert letter.request.id == "5"
+    assert letter.error == "EMBEDDING_FAILED: cannot embed this"
+    assert "giving up on notes/5" in caplog.text
+    parts.close()
+
+
+def test_dead_letters_can_be_retried_and_newer_text_revives_them(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db", Choosy(), BufferOptions(attempts=1))
+    parts.buffer.enqueue_all([note("a", "毒一"), note("b", "毒二")])
+    parts.buffer.flush()
+    assert len(parts.buffer.dead_letters()) == 2
+    parts.buffer.enqueue(note("a", "解药"))
+    assert [letter.request.id for letter in parts.buffer.dead_letters()] == ["b"]
+    assert parts.buffer.retry_dead_letters() == 1
+    parts.buffer.flush()
+    assert parts.stored() == {"a": "解药"}
+    assert [letter.request.id for letter in parts.buffer.dead_letters()] == ["b"]
+    parts.close()
+
+
+def test_what_was_stored_but_not_taken_off_the_queue_is_not_embedded_again(parts: Parts) -> None:
+    parts.buffer.enqueue(note("a", "灯塔"))
+    parts.buffer.flush()
+    parts.buffer.enqueue(note("a", "灯塔"))
+    assert parts.buffer.flush()
+    assert parts.provider.texts == ["灯塔"]
+
+
+def test_a_request_joins_the_callers_transaction(parts: Parts) -> None:
+    class Regret(Exception):
+        pass
+
+    def change_of_mind() -> None:
+        with parts.database.writing() as connection:
+            parts.buffer.enqueue_within(connection, [note("a", "text")])
+            raise Regret
+
+    with pytest.raises(Regret):
+        change_of_mind()
+    assert parts.buffer.pending == 0
+
+
+def test_two_workers_of_two_buffers_do_no_work_twice(tmp_path: Path) -> None:
+    one = Parts(tmp_path / "homing.db", FakeEmbedder(delay=0.01))
+    two = Parts(tmp_path / "homing.db", FakeEmbedder(delay=0.01))
+    one.buffer.start()
+    two.buffer.start()
+    one.buffer.enqueue_all(note(str(number), f"text {number}") for number in range(200))
+    until(lambda: one.buffer.pending == 0)
+    assert sorted(one.provider.texts + two.provider.texts) == sorted(f"text {number}" for number in range(200))
+    one.close()
+    two.close()
+
+
+def test_a_backlog_is_visible(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = Parts(tmp_path / "homing.db", options=BufferOptions(full=5))
+    parts.buffer.enqueue_all(note(str(number), "text") for number in range(6))
+    backlog = parts.buffer.backlog()
+    assert (backlog.waiting, backlog.failing, backlog.dead) == (6, 0, 0)
+    with caplog.at_level(logging.WARNING):
+        parts.buffer.flush()
+    assert "6 requests wait" in caplog.text
+    parts.close()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
+from homing.buffer.outbox import EmbedRequest
+from homing.stores.sqlite.database import Database
+from homing.stores.sqlite.store import SqliteStore
+from homing.testing.fake import FakeEmbedder
+
+path, first = Path(sys.argv[1]), int(sys.argv[2])
+store, database = SqliteStore(path), Database(path)
+buffer = EmbeddingBuffer(FakeEmbedder(16), store, database, BufferOptions(batch_size=4, batch_seconds=0.0))
+buffer.start()
+for number in range(first, first + 400):
+    buffer.enqueue(EmbedRequest("notes", str(number), f"文字 {number}"))
+    print(number, flush=True)
+buffer.stop()
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_every_acknowledged_text_is_embedded(tmp_path: Path) -> None:
+    chance = random.Random(20)
+    path = tmp_path / "homing.db"
+    acknowledged: set[int] = set()
+    for round_number in range(20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), str(round_number * 400)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        enough = chance.randrange(1, 60)
+        for line in process.stdout:
+            acknowledged.add(int(line))
+            enough -= 1
+            if enough == 0:
+                break
+        time.sleep(chance.random() / 50)
+        process.kill()
+        acknowledged.update(int(line) for line in process.stdout if line.strip().isdigit())
+        process.wait()
+        process.stdout.close()
+    parts = Parts(path, FakeEmbedder(16))
+    assert parts.buffer.flush(60)
+    stored = parts.stored()
+    assert {key for key in map(str, acknowledged) if key not in stored} == set()
+    assert all(text == f"文字 {key}" for key, text in stored.items())
+    assert len(parts.provider.texts) == len(set(parts.provider.texts))
+    assert parts.store.check() == []
+    parts.close()
