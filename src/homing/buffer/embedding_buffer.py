@@ -114,9 +114,9 @@ class EmbeddingBuffer:
         """Queue requests inside a transaction of the caller, together with what they are about; then `notify`."""
         self._outbox.put(connection, requests)
 
-    def withdraw_within(self, connection: Connection, collection: str, ids: Sequence[str]) -> None:
-        """Forget what waits for ids that are being deleted, inside the same transaction."""
-        self._outbox.withdraw(connection, collection, ids)
+    def withdraw(self, collection: str, ids: Sequence[str]) -> None:
+        """Forget what waits for these ids."""
+        self._outbox.withdraw(collection, ids)
 
     def notify(self) -> None:
         """Tell the workers of this process that something was queued."""

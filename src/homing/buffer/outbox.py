@@ -104,11 +104,12 @@ class Outbox:
         )
         connection.executemany("DELETE FROM dead_letters WHERE collection = ? AND id = ?", [row[:2] for row in rows])
 
-    def withdraw(self, connection: Connection, collection: str, ids: Sequence[str]) -> None:
-        """Forget what waits for these ids, inside a transaction of the caller."""
+    def withdraw(self, collection: str, ids: Sequence[str]) -> None:
+        """Forget what waits for these ids."""
         keys = [(collection, one) for one in ids]
-        connection.executemany("DELETE FROM outbox WHERE collection = ? AND id = ?", keys)
-        connection.executemany("DELETE FROM dead_letters WHERE collection = ? AND id = ?", keys)
+        with self._database.writing() as connection:
+            connection.executemany("DELETE FROM outbox WHERE collection = ? AND id = ?", keys)
+            connection.executemany("DELETE FROM dead_letters WHERE collection = ? AND id = ?", keys)
 
     def claim(self, count: int, size: int) -> list[Claimed]:
         """The oldest due requests, at most `count` and about `size` bytes, that no living worker holds."""

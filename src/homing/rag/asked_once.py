@@ -1,0 +1,55 @@
+"""One question is embedded once, however many collections it is put to at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.errors import EmbeddingError
+from homing.vectors import Matrix, Scale
+
+
+class AskedOnce:
+    """Wraps a provider for the length of one question: the first to ask embeds, the others wait and get the same.
+
+    A failure is shared as well, so that a provider that is down costs its deadline once.
+    """
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        self._provider = provider
+        self._lock = Lock()
+        self._answers: dict[tuple[Kind, tuple[str, ...]], Matrix | EmbeddingError] = {}
+
+    @property
+    def id(self) -> str:
+        """The provider's."""
+        return self._provider.id
+
+    @property
+    def dimensions(self) -> int:
+        """The provider's."""
+        return self._provider.dimensions
+
+    @property
+    def scale(self) -> Scale | None:
+        """The provider's."""
+        return self._provider.scale
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """The provider's rows, asked for once."""
+        key = (kind, tuple(texts))
+        with self._lock:
+            if key not in self._answers:
+                try:
+                    self._answers[key] = self._provider.embed(texts, kind=kind)
+                except EmbeddingError as error:
+                    self._answers[key] = error
+        answer = self._answers[key]
+        if isinstance(answer, EmbeddingError):
+            raise answer
+        return answer
+
+    def truncated(self, texts: Sequence[str]) -> list[bool]:
+        """The provider's."""
+        return self._provider.truncated(texts)
