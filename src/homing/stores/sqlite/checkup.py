@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import apsw
 import numpy as np
 
-from homing.stores.sqlite import segments
+from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.rows import rows
 from homing.stores.sqlite.schema import vector_table
 
@@ -19,6 +19,8 @@ def findings(connection: apsw.Connection) -> Iterator[str]:
         yield f"the file is damaged: {'; '.join(damage)}"
         return
     yield from _records(connection)
+    for collection, name in rows(connection, "SELECT id, name FROM collections"):
+        yield from _keywords(connection, collection, name)
     for space, model, dimensions in rows(connection, "SELECT id, model, dimensions FROM spaces"):
         yield from _vectors(connection, space, model)
         for collection, name in rows(
@@ -39,19 +41,25 @@ def _records(connection: apsw.Connection) -> Iterator[str]:
     lost = _number(connection, "records WHERE collection NOT IN (SELECT id FROM collections)")
     if lost:
         yield f"{lost} records belong to no collection"
-    # The sizes of the documents are the list of what the keyword index holds.
-    unindexed = _number(connection, "records WHERE key NOT IN (SELECT id FROM keyword_index_docsize)")
-    if unindexed:
-        yield f"{unindexed} records are missing from the keyword index"
-    stray = _number(connection, "keyword_index_docsize WHERE id NOT IN (SELECT key FROM records)")
-    if stray:
-        yield f"{stray} entries of the keyword index belong to no record"
     stray = _number(connection, "attributes WHERE record NOT IN (SELECT key FROM records)")
     if stray:
         yield f"{stray} attributes belong to no record"
     stray = _number(connection, "embeddings WHERE record NOT IN (SELECT key FROM records)")
     if stray:
         yield f"{stray} vectors belong to no record"
+
+
+def _keywords(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
+    # The sizes of its texts are the list of what the index holds.
+    held = f"{keywords.table(collection)}_docsize"
+    start = keywords.first_key(collection)
+    within = f"BETWEEN {start} AND {start + keywords.RANGE - 1}"
+    missing = _number(connection, f"records WHERE key {within} AND key NOT IN (SELECT id FROM {held})")
+    if missing:
+        yield f"{missing} records of collection {name!r} are missing from the keyword index"
+    stray = _number(connection, f"{held} WHERE id {within} AND id NOT IN (SELECT key FROM records)")
+    if stray:
+        yield f"{stray} entries of the keyword index of collection {name!r} belong to no record"
 
 
 def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import apsw
 
 from homing.stores.sqlite.migrations import Step
-from homing.text.tokens import FTS5_TOKENIZE
 
 COMPONENT = "store"
 
@@ -13,21 +12,21 @@ CHUNK = 16
 """Rows in a chunk of a vec0 table. Vectors are looked up one by one, and a lookup walks through its chunk."""
 
 # A record's key is never used twice, not even by a new version of the same record, so whoever follows the file by keys
-# cannot mistake one for another. Texts are TEXT, or a BLOB where UTF-8 cannot hold them (half a surrogate pair).
+# cannot mistake one for another. Each collection has a range of keys (keywords.py, which also makes its own tables, one
+# by one). Texts are TEXT, or a BLOB where UTF-8 cannot hold them (half a surrogate pair).
 #
 # A space is one model identity; its vectors live in a vec0 table of its own, `vectors_<space>`, so that two models can
 # be held side by side. `embeddings` says which record has a vector where, and of which text.
 #
 # segments, removals and matrices are the small copy that searches read into memory; see segments.py.
-_RECORDS = f"""
+_RECORDS = """
 CREATE TABLE spaces(
     id INTEGER PRIMARY KEY, model TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE(model, dimensions)
 ) STRICT;
 CREATE TABLE collections(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, space INTEGER, records INTEGER NOT NULL DEFAULT 0
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, space INTEGER,
+    records INTEGER NOT NULL DEFAULT 0, next_key INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE sequence(next INTEGER NOT NULL) STRICT;
-INSERT INTO sequence VALUES (1);
 CREATE TABLE records(
     key INTEGER PRIMARY KEY, collection INTEGER NOT NULL, id TEXT NOT NULL,
     metadata TEXT NOT NULL, keywords ANY, text ANY NOT NULL, UNIQUE(collection, id)
@@ -39,9 +38,6 @@ CREATE TABLE attributes(
 CREATE TABLE embeddings(
     space INTEGER NOT NULL, record INTEGER NOT NULL, text_hash TEXT NOT NULL, PRIMARY KEY(space, record)
 ) STRICT, WITHOUT ROWID;
-CREATE VIRTUAL TABLE keyword_index USING fts5(
-    scope, words, content='', contentless_delete=1, tokenize="{FTS5_TOKENIZE}"
-);
 CREATE TABLE matrices(
     collection INTEGER NOT NULL, space INTEGER NOT NULL, epoch INTEGER NOT NULL DEFAULT 0,
     last_segment INTEGER NOT NULL DEFAULT 0, last_removal INTEGER NOT NULL DEFAULT 0,

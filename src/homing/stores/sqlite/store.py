@@ -103,7 +103,7 @@ class SqliteStore:
             found = writing.find_collection(connection, collection)
             if found is None:
                 return []
-            relevant = text_search.search(connection, found.id, query, limit, asked)
+            relevant = text_search.search(connection, found, query, limit, asked)
             best = best_by_id(connection, [(-match.score, match.record) for match in relevant], limit)
             stored = read_records(connection, [key for _, key in best])
             return [

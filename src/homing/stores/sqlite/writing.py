@@ -11,7 +11,7 @@ import numpy as np
 
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.stores.attributes import attributes
-from homing.stores.sqlite import segments
+from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.batch import Batch
 from homing.stores.sqlite.filtering import stored_key
 from homing.stores.sqlite.rows import rows
@@ -34,22 +34,19 @@ def find_collection(connection: apsw.Connection, name: str) -> Collection | None
     return None if row is None else Collection(*row)
 
 
-def scope(collection: int) -> str:
-    """The word in the keyword index that only records of this collection have."""
-    return f"#{collection}"
-
-
 def upsert(connection: apsw.Connection, batch: Batch) -> None:
     """Write a batch, replacing what has its ids."""
     collection = find_collection(connection, batch.collection)
     if collection is None:
-        connection.execute("INSERT INTO collections(name) VALUES (?)", (batch.collection,))
-        collection = Collection(connection.last_insert_rowid(), None, 0)
+        collection = _create(connection, batch.collection)
     elif collection.records:
         delete(connection, collection.id, batch.ids)
-    first = connection.execute("UPDATE sequence SET next = next + ? RETURNING next", (len(batch.ids),)).get - len(
-        batch.ids
+    [(following,)] = rows(
+        connection,
+        "UPDATE collections SET records = records + ?1, next_key = next_key + ?1 WHERE id = ?2 RETURNING next_key",
+        (len(batch.ids), collection.id),
     )
+    first = following - len(batch.ids)
     _write_records(connection, collection.id, first, batch)
     if batch.embedded:
         space = _space(connection, collection, batch)
@@ -67,7 +64,7 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
         return 0
     keys = [(key,) for key, _ in found]
     connection.executemany("DELETE FROM records WHERE key = ?", keys)
-    connection.executemany("DELETE FROM keyword_index WHERE rowid = ?", keys)
+    keywords.remove(connection, collection, keys)
     connection.executemany(
         "DELETE FROM attributes WHERE collection = ? AND key = ? AND value = ? AND record = ?",
         [
@@ -84,7 +81,7 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
 def drop(connection: apsw.Connection, collection: Collection) -> None:
     """Remove a collection with all of its records."""
     keys = rows(connection, "SELECT key FROM records WHERE collection = ?", (collection.id,))
-    connection.executemany("DELETE FROM keyword_index WHERE rowid = ?", keys)
+    keywords.forget(connection, collection.id, keys)
     for (space,) in rows(connection, "SELECT space FROM matrices WHERE collection = ?", (collection.id,)):
         connection.executemany(f"DELETE FROM {vector_table(space)} WHERE record = ?", keys)
         connection.executemany("DELETE FROM embeddings WHERE space = ? AND record = ?", [(space, *key) for key in keys])
@@ -94,17 +91,21 @@ def drop(connection: apsw.Connection, collection: Collection) -> None:
     connection.execute("DELETE FROM collections WHERE id = ?", (collection.id,))
 
 
+def _create(connection: apsw.Connection, name: str) -> Collection:
+    connection.execute("INSERT INTO collections(name, next_key) VALUES (?, 0)", (name,))
+    created = connection.last_insert_rowid()
+    connection.execute("UPDATE collections SET next_key = ? WHERE id = ?", (keywords.first_key(created), created))
+    keywords.create(connection, created)
+    return Collection(created, None, 0)
+
+
 def _write_records(connection: apsw.Connection, collection: int, first: int, batch: Batch) -> None:
     keys = range(first, first + len(batch.ids))
     connection.executemany(
         "INSERT INTO records(key, collection, id, metadata, keywords, text) VALUES (?, ?, ?, ?, ?, ?)",
         zip(keys, [collection] * len(keys), batch.ids, batch.metadata, batch.keywords, batch.texts, strict=True),
     )
-    name = scope(collection)
-    connection.executemany(
-        "INSERT INTO keyword_index(rowid, scope, words) VALUES (?, ?, ?)",
-        zip(keys, [name] * len(keys), batch.words, strict=True),
-    )
+    keywords.add(connection, collection, zip(keys, batch.words, strict=True))
     # In the order of the table, which is far cheaper than in the order of the records.
     connection.executemany(
         "INSERT INTO attributes(collection, key, value, record) VALUES (?, ?, ?, ?)",
@@ -115,7 +116,6 @@ def _write_records(connection: apsw.Connection, collection: int, first: int, bat
             )
         ],
     )
-    connection.execute("UPDATE collections SET records = records + ? WHERE id = ?", (len(keys), collection))
 
 
 def _space(connection: apsw.Connection, collection: Collection, batch: Batch) -> int:

@@ -1,0 +1,58 @@
+"""The keyword index: FTS5 tables that hold the words of the records and nothing else.
+
+BM25 weighs a word by how many texts of its table have it, so collections get tables of their own; only beyond `TABLES`
+collections are tables shared, because every table has to be read whenever the file is opened. In a shared table a
+collection is a range of keys, and a search reads no further than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from homing.stores.sqlite.rows import Row, rows
+from homing.text.tokens import FTS5_TOKENIZE
+
+TABLES = 32
+"""Keyword tables in a file, at most."""
+
+RANGE = 2**40
+"""Keys of a collection: its id times this, and up. More than it will ever use."""
+
+
+def table(collection: int) -> str:
+    """The table with the words of a collection."""
+    return f"keywords_{collection % TABLES}"
+
+
+def first_key(collection: int) -> int:
+    """Where the keys of a collection begin; they end where those of the next would."""
+    return collection * RANGE
+
+
+def create(connection: apsw.Connection, collection: int) -> None:
+    """Make the table of a new collection, unless it shares one."""
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {table(collection)} USING fts5("
+        f"""words, content='', contentless_delete=1, tokenize="{FTS5_TOKENIZE}")"""
+    )
+
+
+def add(connection: apsw.Connection, collection: int, words: Iterable[tuple[int, str]]) -> None:
+    """Write the words of records, by key."""
+    connection.executemany(f"INSERT INTO {table(collection)}(rowid, words) VALUES (?, ?)", words)
+
+
+def remove(connection: apsw.Connection, collection: int, keys: Iterable[Row]) -> None:
+    """Take records out."""
+    connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", keys)
+
+
+def forget(connection: apsw.Connection, collection: int, keys: Iterable[Row]) -> None:
+    """Take a whole collection out."""
+    sharing = rows(connection, f"SELECT 1 FROM collections WHERE id % {TABLES} = ? LIMIT 2", (collection % TABLES,))
+    if len(sharing) > 1:
+        remove(connection, collection, keys)
+    else:
+        connection.execute(f"DROP TABLE {table(collection)}")
