@@ -1,0 +1,87 @@
+"""Content stores: saved durably, embedded through a callback that is optional, deleted without a trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from homing.errors import InvalidArgument, NotFound
+from tests.rag.linked_memory import Memory
+
+
+def test_what_is_saved_can_be_read_listed_changed_and_deleted(memory: Memory) -> None:
+    entry = memory.knowledge.save("账单每月一号结算", category="billing", tags=["钱"], metadata={"by": "meeting"})
+    assert memory.knowledge.get("knowledge", [entry.id]) == {entry.id: entry}
+    changed = memory.knowledge.update("knowledge", entry.id, text="账单每月五号结算")
+    assert (changed.text, changed.category, changed.tags) == ("账单每月五号结算", "billing", ("钱",))
+    assert changed.created == entry.created
+    assert changed.updated >= entry.updated
+    assert [one.text for one in memory.knowledge.entries("knowledge")] == ["账单每月五号结算"]
+    assert memory.knowledge.delete("knowledge", [entry.id, "never there"]) == 1
+    assert memory.knowledge.entries("knowledge") == []
+
+
+def test_an_id_given_twice_replaces(memory: Memory) -> None:
+    memory.learning.save("first", entry_id="x")
+    memory.learning.save("second", entry_id="x")
+    assert [one.text for one in memory.learning.entries("learning")] == ["second"]
+
+
+def test_observations_of_a_session_are_listed_apart(memory: Memory) -> None:
+    memory.memory.save_observation("喜欢简短的回答", session_key="s1")
+    memory.memory.save_observation("likes long answers", session_key="s2")
+    memory.memory.save_reflection("要简短", session_key="s1")
+    assert [one.text for one in memory.memory.entries("observation", session_key="s1")] == ["喜欢简短的回答"]
+    assert len(memory.memory.entries("observation")) == 2
+
+
+def test_without_a_callback_nothing_is_queued(unlinked: Memory) -> None:
+    unlinked.knowledge.save("text")
+    assert unlinked.buffer.pending == 0
+
+
+def test_deleting_content_deletes_its_vector_and_what_waits(memory: Memory) -> None:
+    done = memory.knowledge.save("已经嵌入")
+    memory.buffer.flush()
+    waiting = memory.knowledge.save("还在排队")
+    memory.knowledge.delete("knowledge", [done.id, waiting.id])
+    assert memory.buffer.pending == 0
+    assert list(memory.store.records("knowledge")) == []
+
+
+def test_enabling_embedding_later_fills_in_what_is_missing(unlinked: Memory) -> None:
+    unlinked.knowledge.save("一")
+    unlinked.knowledge.save("二")
+    steps: list[tuple[int, int]] = []
+    assert unlinked.link.backfill(unlinked.knowledge, lambda done, total: steps.append((done, total))) == 2
+    assert unlinked.buffer.flush()
+    assert unlinked.link.backfill(unlinked.knowledge) == 0
+    assert len(list(unlinked.store.records("knowledge"))) == 2
+    assert steps[-1] == (2, 2)
+
+
+def test_a_sweep_removes_vectors_whose_content_is_gone(memory: Memory) -> None:
+    memory.knowledge.save("stays")
+    memory.knowledge.save("goes", entry_id="goes")
+    memory.buffer.flush()
+    with memory.database.writing() as connection:
+        connection.execute("DELETE FROM content WHERE id = 'goes'")
+    assert memory.link.sweep(memory.knowledge, "knowledge") == 1
+    assert [record.text for record in memory.store.records("knowledge")] == ["stays"]
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_nothing_cannot_be_remembered(memory: Memory, text: str) -> None:
+    with pytest.raises(InvalidArgument, match="nothing to remember"):
+        memory.knowledge.save(text)
+
+
+def test_reserved_metadata_cannot_be_forged(memory: Memory) -> None:
+    with pytest.raises(InvalidArgument, match="session_key"):
+        memory.memory.save_observation("x", session_key="mine", metadata={"session_key": "yours"})
+
+
+def test_wrong_names_say_what_exists(memory: Memory) -> None:
+    with pytest.raises(InvalidArgument, match="it has: observation, reflection"):
+        memory.memory.entries("dreams")
+    with pytest.raises(NotFound, match="no entry 'x'"):
+        memory.knowledge.update("knowledge", "x", text="y")
