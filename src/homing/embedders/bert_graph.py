@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from homing.embedders.int8_grid import Range, balance, grid_over, quantise_columns, quantise_rows
 from homing.errors import InvalidArgument, MissingExtra
 
 Weights = Mapping[str, npt.NDArray[Any]]
@@ -58,16 +59,8 @@ def bare_names(weights: Weights) -> dict[str, npt.NDArray[Any]]:
     return {name.removeprefix("bert."): array for name, array in weights.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The values an activation was seen to take: for each channel its smallest and its largest."""
-
-    low: npt.NDArray[np.float32]
-    high: npt.NDArray[np.float32]
-
-
 Ranges = Mapping[str, Range]
-"""Ranges by the name of the tap (see `tap_names`)."""
+"""What an activation was seen to do, by the name of its tap (see `tap_names`)."""
 
 
 def tap_names(config: BertConfig) -> list[str]:
@@ -77,8 +70,7 @@ def tap_names(config: BertConfig) -> list[str]:
 
 def build_fp32(weights: Weights, config: BertConfig, *, taps: bool = False) -> bytes:
     """The serialised graph in float32; with `taps`, every activation of `tap_names` is an output as well."""
-    graph = _Encoder(weights, config, None)
-    return graph.build(tap_names(config) if taps else [])
+    return _Encoder(weights, config).build(tap_names(config) if taps else [])
 
 
 def build_int8(weights: Weights, config: BertConfig, ranges: Ranges) -> bytes:
@@ -86,22 +78,26 @@ def build_int8(weights: Weights, config: BertConfig, ranges: Ranges) -> bytes:
 
     The ranges are constants of the graph, so a text's vector cannot depend on the texts beside it.
     """
-    return _Encoder(weights, config, ranges).build([])
+    return _Int8Encoder(weights, config, ranges).build([])
 
 
 class _Encoder:
-    """Writes the graph node by node; every method returns the name of what it computed."""
+    """Writes the graph node by node; every method returns the name of what it computed.
 
-    def __init__(self, weights: Weights, config: BertConfig, ranges: Ranges | None) -> None:
-        self._w = {name: np.asarray(array, dtype=np.float32) for name, array in bare_names(weights).items()}
+    Tokens of all texts are rows of one matrix, except inside the attention. Add and LayerNormalization are two nodes on
+    purpose: onnxruntime's fused SkipLayerNormalization is not vectorised on a CPU and takes six times as long.
+    """
+
+    def __init__(self, weights: Weights, config: BertConfig) -> None:
+        self._weights = {name: np.asarray(array, dtype=np.float32) for name, array in bare_names(weights).items()}
         self._config = config
-        self._ranges = ranges
         self._onnx = _import_onnx()
         self._nodes: list[Any] = []
-        self._constants: list[Any] = []
+        self._constants: dict[str, Any] = {}
 
     def build(self, taps: list[str]) -> bytes:
         onnx, config = self._onnx, self._config
+        self._shapes()
         hidden = self._embeddings()
         for layer in range(config.layers):
             hidden = self._layer(layer, hidden)
@@ -113,133 +109,148 @@ class _Encoder:
             "bert",
             [value("ids", onnx.TensorProto.INT64, ["batch", "tokens"])],
             [value("vectors", onnx.TensorProto.FLOAT, ["batch", config.hidden])]
-            + [value(tap, onnx.TensorProto.FLOAT, None) for tap in taps],
-            self._constants,
+            + [value(tap, onnx.TensorProto.FLOAT, ["rows", "channels"]) for tap in taps],
+            list(self._constants.values()),
         )
         opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(CONTRIB, 1)]
         model = onnx.helper.make_model(graph, opset_imports=opsets, producer_name="homing", ir_version=8)
         serialised: bytes = model.SerializeToString()
         return serialised
 
+    def _shapes(self) -> None:
+        width = self._config.hidden
+        self._node("Shape", ["ids"], out="shape")
+        self._node("Slice", ["shape", self._ints("one", [1]), self._ints("two", [2])], out="tokens")
+        self._node("Concat", ["shape", self._ints("width", [width])], axis=0, out="batch_shape")
+        self._ints("rows_shape", [-1, width])
+
     def _embeddings(self) -> str:
-        prefix = "embeddings."
-        table = self._w[prefix + "word_embeddings.weight"]
-        if self._ranges is None:
-            words = self._node("Gather", [self._constant("words", table), "ids"])
-        else:
-            quantised, scale = quantise_rows(table)
-            rows = self._node("Gather", [self._constant("words", quantised), "ids"])
-            scales = self._node("Gather", [self._constant("words.scale", scale[:, None]), "ids"])
-            words = self._node("Mul", [self._node("Cast", [rows], to=self._onnx.TensorProto.FLOAT), scales])
         # Every text is a single segment, so the segment's row is part of each position's.
-        places = self._w[prefix + "position_embeddings.weight"] + self._w[prefix + "token_type_embeddings.weight"][0]
-        shape = self._node("Shape", ["ids"], out="shape")
-        tokens = self._node("Slice", [shape, self._ints("one", [1]), self._ints("two", [2])])
-        here = self._node("Slice", [self._constant("places", places), self._ints("zero", [0]), tokens])
-        self._node("Concat", [shape, self._ints("hidden", [self._config.hidden])], axis=0, out="batch_shape")
-        flat = self._node("Reshape", [self._node("Add", [words, here]), self._ints("flat", [-1, self._config.hidden])])
-        norm = prefix + "LayerNorm."
-        return self._node(
-            "LayerNormalization",
-            [flat, self._constant(norm + "weight"), self._constant(norm + "bias")],
-            epsilon=self._config.layer_norm_eps,
-        )
+        segment = self._weights["embeddings.token_type_embeddings.weight"][0]
+        places = self._constant("places", self._weights["embeddings.position_embeddings.weight"] + segment)
+        here = self._node("Slice", [places, self._ints("zero", [0]), "tokens"])
+        words = self._words(self._weights["embeddings.word_embeddings.weight"])
+        return self._norm(self._as_rows(self._node("Add", [words, here])), "embeddings.LayerNorm")
+
+    def _words(self, table: npt.NDArray[np.float32]) -> str:
+        return self._node("Gather", [self._constant("words", table), "ids"])
 
     def _layer(self, layer: int, hidden: str) -> str:
         prefix = f"encoder.layer.{layer}."
         attention = prefix + "attention."
-        hidden = self._tap(f"{layer}.input", hidden)
-        heads = [
-            self._as_batch(self._linear(hidden, f"{layer}.input", f"{attention}self.{part}"))
-            for part in ("query", "key", "value")
-        ]
-        context = self._node(
+        parts = [f"{attention}self.{part}" for part in ("query", "key", "value")]
+        hidden = self._node("Identity", [hidden], out=f"{layer}.input")
+        heads = [self._as_batch(rows) for rows in self._linear(hidden, parts)]
+        seen = self._node(
             "MultiHeadAttention", heads, domain=CONTRIB, num_heads=self._config.heads,
             scale=1 / math.sqrt(self._config.hidden / self._config.heads),
         )  # fmt: skip
-        context = self._tap(f"{layer}.context", self._node("Reshape", [context, "flat"]))
-        attended = self._linear(context, f"{layer}.context", attention + "output.dense")
-        middle = self._add_and_norm(attended, hidden, attention + "output.LayerNorm.")
-        middle = self._tap(f"{layer}.middle", middle)
-        wide = self._linear(middle, f"{layer}.middle", prefix + "intermediate.dense")
-        wide = self._tap(f"{layer}.gelu", self._node("Gelu", [wide], domain=CONTRIB))
-        narrow = self._linear(wide, f"{layer}.gelu", prefix + "output.dense")
-        return self._add_and_norm(narrow, middle, prefix + "output.LayerNorm.")
+        context = self._as_rows(seen, out=f"{layer}.context")
+        [attended] = self._linear(context, [attention + "output.dense"])
+        middle = self._norm(self._node("Add", [attended, hidden]), attention + "output.LayerNorm", f"{layer}.middle")
+        [wide] = self._linear(middle, [prefix + "intermediate.dense"])
+        wide = self._node("Gelu", [wide], domain=CONTRIB, out=f"{layer}.gelu")
+        [narrow] = self._linear(wide, [prefix + "output.dense"])
+        return self._norm(self._node("Add", [narrow, middle]), prefix + "output.LayerNorm")
 
-    def _linear(self, rows: str, tap: str, name: str) -> str:
-        weight, bias = self._w[name + ".weight"].T, self._w[name + ".bias"]
-        if self._ranges is None:
-            return self._node("Gemm", [rows, self._constant(name + ".weight", weight), self._constant(name + ".bias")])
-        scale, zero = activation_grid(self._ranges[tap])
-        quantised, weight_scale = quantise_columns(weight)
-        steps = weight_scale * scale
-        scale_name, zero_name = self._constant(tap + ".scale", scale), self._constant(tap + ".zero", zero)
-        return self._node(
-            "QGemm",
-            [
-                self._quantised(rows, tap, scale_name, zero_name), scale_name, zero_name,
-                self._constant(name + ".weight", quantised),
-                self._constant(name + ".scale", weight_scale),
-                self._constant(name + ".zero", np.zeros_like(weight_scale, dtype=np.int8)),
-                self._constant(name + ".bias", np.rint(bias / steps).astype(np.int32)),
-            ],
-            domain=CONTRIB,
-        )  # fmt: skip
+    def _linear(self, rows: str, names: list[str]) -> list[str]:
+        """The rows through each of the named linear layers."""
+        return [
+            self._node(
+                "Gemm",
+                [
+                    rows,
+                    self._constant(name + ".weight", self._matrix(name)),
+                    self._constant(name + ".bias", self._bias(name)),
+                ],
+            )
+            for name in names
+        ]
 
-    def _quantised(self, rows: str, tap: str, scale: str, zero: str) -> str:
-        out = tap + ".u8"
-        if not any(out in node.output for node in self._nodes):
-            self._node("QuantizeLinear", [rows, scale, zero], out=out)
-        return out
+    def _matrix(self, name: str) -> npt.NDArray[np.float32]:
+        return self._weights[name + ".weight"].T
 
-    def _add_and_norm(self, rows: str, residual: str, norm: str) -> str:
-        return self._node(
-            "SkipLayerNormalization",
-            [rows, residual, self._constant(norm + "weight"), self._constant(norm + "bias")],
-            domain=CONTRIB, epsilon=self._config.layer_norm_eps,
-        )  # fmt: skip
+    def _bias(self, name: str) -> npt.NDArray[np.float32]:
+        return self._weights[name + ".bias"]
+
+    def _norm(self, rows: str, name: str, out: str = "") -> str:
+        gain, shift = (self._constant(f"{name}.{part}", self._weights[f"{name}.{part}"]) for part in ("weight", "bias"))
+        return self._node("LayerNormalization", [rows, gain, shift], out=out, epsilon=self._config.layer_norm_eps)
 
     def _as_batch(self, rows: str) -> str:
         return self._node("Reshape", [rows, "batch_shape"])
 
-    def _tap(self, name: str, value: str) -> str:
-        for node in self._nodes:
-            if value in node.output:
-                node.output[list(node.output).index(value)] = name
-        return name
+    def _as_rows(self, batch: str, out: str = "") -> str:
+        return self._node("Reshape", [batch, "rows_shape"], out=out)
 
     def _node(self, op: str, inputs: list[str], *, domain: str = "", out: str = "", **attributes: Any) -> str:
         out = out or f"{op}.{len(self._nodes)}"
         self._nodes.append(self._onnx.helper.make_node(op, inputs, [out], domain=domain, **attributes))
         return out
 
-    def _constant(self, name: str, value: npt.NDArray[Any] | None = None) -> str:
-        if not any(constant.name == name for constant in self._constants):
-            array = np.ascontiguousarray(self._w[name] if value is None else value)
-            self._constants.append(self._onnx.numpy_helper.from_array(array, name))
+    def _constant(self, name: str, value: npt.NDArray[Any]) -> str:
+        self._constants[name] = self._onnx.numpy_helper.from_array(np.ascontiguousarray(value), name)
         return name
 
     def _ints(self, name: str, values: list[int]) -> str:
         return self._constant(name, np.array(values, dtype=np.int64))
 
 
-def quantise_columns(weight: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """Symmetric int8 with one scale for each output column: `weight ≈ quantised * scale`."""
-    quantised, scale = quantise_rows(np.ascontiguousarray(weight.T))
-    return np.ascontiguousarray(quantised.T), scale
+class _Int8Encoder(_Encoder):
+    """The same encoder with every matrix as int8: products of uint8 rows and int8 columns, summed in int32, exactly."""
 
+    def __init__(self, weights: Weights, config: BertConfig, ranges: Ranges) -> None:
+        super().__init__(weights, config)
+        self._ranges = dict(ranges)
+        for layer in range(config.layers):
+            self._balance_context(layer)
 
-def quantise_rows(table: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """Symmetric int8 with one scale for each row: `table ≈ quantised * scale[:, None]`."""
-    scale = np.maximum(np.abs(table).max(axis=1), 1e-12).astype(np.float32) / np.float32(127)
-    return np.rint(table / scale[:, None]).astype(np.int8), scale
+    def _balance_context(self, layer: int) -> None:
+        # The context is a mean of values, so its channels are turned up and down in the weights that make the values.
+        prefix = f"encoder.layer.{layer}.attention."
+        output = prefix + "output.dense.weight"
+        seen = self._ranges[f"{layer}.context"]
+        factors = balance(seen, [self._weights[output].T])
+        self._ranges[f"{layer}.context"] = seen.times(factors)
+        self._weights[output] = self._weights[output] / factors
+        for part, factor in (("weight", factors[:, None]), ("bias", factors)):
+            name = f"{prefix}self.value.{part}"
+            self._weights[name] = self._weights[name] * factor
 
+    def _words(self, table: npt.NDArray[np.float32]) -> str:
+        quantised, scale = quantise_rows(table)
+        rows = self._node("Gather", [self._constant("words", quantised), "ids"])
+        scales = self._node("Gather", [self._constant("words.scale", scale[:, None]), "ids"])
+        return self._node("Mul", [self._node("Cast", [rows], to=self._onnx.TensorProto.FLOAT), scales])
 
-def activation_grid(seen: Range) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
-    """Scale and zero point of the uint8 grid that spans everything seen, and zero exactly."""
-    low, high = min(float(seen.low.min()), 0.0), max(float(seen.high.max()), 0.0)
-    scale = max((high - low) / 255, 1e-12)
-    return np.float32(scale).reshape(()), np.uint8(round(-low / scale)).reshape(())
+    def _linear(self, rows: str, names: list[str]) -> list[str]:
+        seen, matrices = self._ranges[rows], [self._matrix(name) for name in names]
+        if not rows.endswith(".context"):
+            factors = balance(seen, matrices)
+            seen, matrices = seen.times(factors), [matrix / factors[:, None] for matrix in matrices]
+            balanced = self._node("Mul", [rows, self._constant(rows + ".factors", factors)])
+        else:
+            balanced = rows
+        grid = grid_over(seen)
+        steps = [self._constant(rows + ".scale", grid.scale), self._constant(rows + ".zero", grid.zero)]
+        quantised = self._node("QuantizeLinear", [balanced, *steps])
+        return [
+            self._product(quantised, steps, float(grid.scale), name, matrix)
+            for name, matrix in zip(names, matrices, strict=True)
+        ]
+
+    def _product(
+        self, rows: str, steps: list[str], row_scale: float, name: str, matrix: npt.NDArray[np.float32]
+    ) -> str:
+        quantised, scale = quantise_columns(matrix)
+        bias = np.rint(self._bias(name) / (scale * row_scale)).astype(np.int32)
+        inputs = [
+            self._constant(name + ".weight", quantised),
+            self._constant(name + ".scale", scale),
+            self._constant(name + ".zero", np.zeros(scale.shape, dtype=np.int8)),
+            self._constant(name + ".bias", bias),
+        ]
+        return self._node("QGemm", [rows, *steps, *inputs], domain=CONTRIB)
 
 
 def _import_onnx() -> Any:

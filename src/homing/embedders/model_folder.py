@@ -71,7 +71,15 @@ class ModelFolder:
 
 
 def write_model_folder(
-    path: Path, *, graph: bytes, tokenizer: bytes, name: str, version: str, dimensions: int, max_tokens: int, scale: Scale | None
+    path: Path,
+    *,
+    graph: bytes,
+    tokenizer: bytes,
+    name: str,
+    version: str,
+    dimensions: int,
+    max_tokens: int,
+    scale: Scale | None,
 ) -> None:
     """Writes the three files into an existing folder."""
     files = {GRAPH: graph, TOKENIZER: tokenizer}

@@ -1,0 +1,100 @@
+"""From trained weights to the model folder that ships: int8 graph, tokenizer, scale.
+
+    python export.py WEIGHTS_FOLDER OUT_FOLDER --calibration TRAIN_FOLDER --dev DEV_FOLDER
+
+WEIGHTS_FOLDER holds config.json, tokenizer.json and weights (or model) .safetensors under BertModel names. The ranges of
+the activations come from texts of TRAIN_FOLDER, the scale from pairs of DEV_FOLDER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from evaluate import RetrievalSet, read_set, weights_of
+from quantise import observe, sample_texts
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from homing.embedders.bert_graph import BertConfig, build_int8
+from homing.embedders.calibration import fit_scale
+from homing.embedders.local import LocalProvider
+from homing.embedders.model_folder import write_model_folder
+from homing.vectors import Scale
+
+# Not among them: the sets that share their source with training data.
+SCALE_SETS = (
+    "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en", "agents_zh", "agents_en", "tools_bfcl",
+)  # fmt: skip
+PAIRS_A_SET = 500
+"""Each set counts the same, so that no one kind of text decides the border."""
+
+
+def cosines_of_pairs(provider: LocalProvider, data: RetrievalSet, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines of queries with a document that answers them, and with a random one that does not."""
+    draw = np.random.default_rng(seed)
+    chosen = draw.permutation(len(data.queries))[:PAIRS_A_SET]
+    right = [min(data.relevant[query]) for query in chosen]
+    wrong = []
+    for query in chosen:
+        other = int(draw.integers(len(data.documents)))
+        while other in data.relevant[query]:
+            other = int(draw.integers(len(data.documents)))
+        wrong.append(other)
+    queries = provider.embed([data.queries[query] for query in chosen])
+    related = provider.embed([data.documents[document] for document in right])
+    unrelated = provider.embed([data.documents[document] for document in wrong])
+    return (queries * related).sum(axis=1), (queries * unrelated).sum(axis=1)
+
+
+def measured_scale(provider: LocalProvider, dev: Path) -> Scale:
+    """The scale over all SCALE_SETS; prints what each set has to say."""
+    near, far = [], []
+    for name in SCALE_SETS:
+        related, unrelated = cosines_of_pairs(provider, read_set(dev / name))
+        near.append(related)
+        far.append(unrelated)
+        low, high = np.percentile(related, 5), np.percentile(unrelated, 95)
+        print(
+            f"{name:24} related {related.mean():.3f} (5 % below {low:.3f})  unrelated {unrelated.mean():.3f} (5 % above {high:.3f})"
+        )
+    return fit_scale(np.concatenate(near), np.concatenate(far))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--calibration", type=Path, required=True)
+    parser.add_argument("--dev", type=Path, required=True)
+    parser.add_argument("--texts", type=int, default=3000, help="calibration texts")
+    parser.add_argument("--max-tokens", type=int, default=512)
+    parser.add_argument("--name", default="all-MiniLM-L6-v2-zh")
+    parser.add_argument("--version", default="1")
+    args = parser.parse_args(arguments)
+
+    tokenizer = (args.weights / "tokenizer.json").read_bytes()
+    config = BertConfig.from_json(json.loads((args.weights / "config.json").read_text()))
+    weights = load_file(weights_of(args.weights))
+    ranges = observe(weights, config, Tokenizer.from_buffer(tokenizer), sample_texts(args.calibration, args.texts))
+    graph = build_int8(weights, config, ranges)
+    args.out.mkdir(parents=True, exist_ok=True)
+
+    def write(scale: Scale | None) -> None:
+        write_model_folder(
+            args.out, graph=graph, tokenizer=tokenizer, name=args.name, version=args.version,
+            dimensions=config.hidden, max_tokens=args.max_tokens, scale=scale,
+        )  # fmt: skip
+
+    write(None)
+    scale = measured_scale(LocalProvider(args.out), args.dev)
+    write(scale)
+    size = sum(file.stat().st_size for file in args.out.iterdir())
+    print(f"{args.out}: {size / 1e6:.1f} MB, border {scale.border}, steepness {scale.steepness}")
+
+
+if __name__ == "__main__":
+    main()
