@@ -2,8 +2,8 @@
 
     python export.py WEIGHTS_FOLDER OUT_FOLDER --calibration TRAIN_FOLDER --dev DEV_FOLDER
 
-WEIGHTS_FOLDER holds config.json, tokenizer.json and weights (or model) .safetensors under BertModel names. The ranges of
-the activations come from texts of TRAIN_FOLDER, the scale from pairs of DEV_FOLDER.
+WEIGHTS_FOLDER holds config.json, tokenizer.json and weights (or model) .safetensors under BertModel names. The ranges
+of the activations come from texts of TRAIN_FOLDER, the scale from pairs of DEV_FOLDER.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from homing.vectors import Scale
 
 # Not among them: the sets that share their source with training data.
 SCALE_SETS = (
-    "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en", "agents_zh", "agents_en", "tools_bfcl",
+    "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en",
+    "agents_zh", "agents_en", "tools_bfcl",
 )  # fmt: skip
 PAIRS_A_SET = 500
 """Each set counts the same, so that no one kind of text decides the border."""
@@ -57,10 +58,9 @@ def measured_scale(provider: LocalProvider, dev: Path) -> Scale:
         related, unrelated = cosines_of_pairs(provider, read_set(dev / name))
         near.append(related)
         far.append(unrelated)
-        low, high = np.percentile(related, 5), np.percentile(unrelated, 95)
-        print(
-            f"{name:24} related {related.mean():.3f} (5 % below {low:.3f})  unrelated {unrelated.mean():.3f} (5 % above {high:.3f})"
-        )
+        for kind, cosines in (("related", related), ("unrelated", unrelated)):
+            low, high = np.percentile(cosines, [5, 95])
+            print(f"{name:24} {kind:9} {cosines.mean():.3f} (5-95 %: {low:.3f} to {high:.3f})", flush=True)
     return fit_scale(np.concatenate(near), np.concatenate(far))
 
 

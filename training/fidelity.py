@@ -74,11 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name in SETS:
             found = compare(int8, fp32, read_set(args.dev / name))
             report[name] = asdict(found)
-            change = found.int8 - found.fp32
-            print(
-                f"{name:24} {found.fp32:6.3f} {found.int8:6.3f} {change:+7.4f} {found.cosine:8.5f} {found.worst:7.4f}",
-                flush=True,
-            )
+            recalls = f"{found.fp32:6.3f} {found.int8:6.3f} {found.int8 - found.fp32:+7.4f}"
+            print(f"{name:24} {recalls} {found.cosine:8.5f} {found.worst:7.4f}", flush=True)
     if args.out:
         args.out.write_text(json.dumps(report, indent=1) + "\n")
 

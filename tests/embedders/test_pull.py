@@ -37,7 +37,7 @@ def hub(files: dict[str, bytes], *, cut: bool = False) -> Iterator[str]:
             if content:
                 self.wfile.write(content[: len(content) // 2] if cut else content)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *args: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,8 +1,8 @@
 """The ONNX graph of a BERT sentence encoder, written from its weights without torch.
 
-The graph reads token ids of one length (batch, tokens) and answers unit-length sentence vectors (batch, hidden): encoder,
-mean over the tokens, L2. It has no attention mask: texts of different length do not share a batch, so padding can
-neither cost time nor change a vector.
+The graph reads token ids of one length (batch, tokens) and answers unit-length sentence vectors (batch, hidden):
+encoder, mean over the tokens, L2. It has no attention mask: texts of different length do not share a batch, so padding
+can neither cost time nor change a vector.
 """
 
 from __future__ import annotations
@@ -155,17 +155,11 @@ class _Encoder:
 
     def _linear(self, rows: str, names: list[str]) -> list[str]:
         """The rows through each of the named linear layers."""
-        return [
-            self._node(
-                "Gemm",
-                [
-                    rows,
-                    self._constant(name + ".weight", self._matrix(name)),
-                    self._constant(name + ".bias", self._bias(name)),
-                ],
-            )
-            for name in names
-        ]
+        return [self._gemm(rows, name) for name in names]
+
+    def _gemm(self, rows: str, name: str) -> str:
+        weight = self._constant(name + ".weight", self._matrix(name))
+        return self._node("Gemm", [rows, weight, self._constant(name + ".bias", self._bias(name))])
 
     def _matrix(self, name: str) -> npt.NDArray[np.float32]:
         return self._weights[name + ".weight"].T

@@ -56,7 +56,8 @@ def balance(seen: Range, weights: Sequence[Floats], *, share: float = SHARE) -> 
     loudness = np.maximum(np.maximum(np.abs(seen.low), np.abs(seen.high)), 1e-3).astype(np.float64)
     strength = np.maximum(np.max([np.abs(weight).max(axis=1) for weight in weights], axis=0), 1e-6)
     factors = strength ** (1 - share) / loudness**share
-    return (factors / np.exp(np.log(factors).mean())).astype(np.float32)
+    balanced: Floats = (factors / np.exp(np.log(factors).mean())).astype(np.float32)
+    return balanced
 
 
 def quantise_rows(table: Floats) -> tuple[npt.NDArray[np.int8], Floats]:

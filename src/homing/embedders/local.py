@@ -22,7 +22,7 @@ from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady
 from homing.vectors import Matrix, Scale
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession  # type: ignore[import-untyped]
     from tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)

