@@ -16,11 +16,13 @@
     │   ├── ProviderUnavailable      PROVIDER_UNAVAILABLE          unreachable, or the breaker is open
     │   ├── Timeout                  TIMEOUT                       no answer before the deadline
     │   └── MalformedAnswer          MALFORMED_ANSWER              the provider answered something else
+    ├── ChatError                    CHAT_FAILED                   a chat model did not answer; details["cause"] says why
     ├── StoreError                   STORE_ERROR                   the store could not do it
     │   ├── StoreCorrupt             STORE_CORRUPT                 not a Homing store, or damaged
     │   ├── StoreTooNew              STORE_TOO_NEW                 written by a newer version of Homing
     │   ├── ModelMismatch            MODEL_MISMATCH                the collection was embedded by another model
     │   ├── StoreReadOnly            STORE_READ_ONLY               the folder or file cannot be written
+    │   ├── StoreUnavailable         STORE_UNAVAILABLE             the server of the store cannot be reached; try again
     │   └── StoreBusy                STORE_BUSY                    another process holds the write lock
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
 
@@ -146,6 +148,12 @@ class MalformedAnswer(EmbeddingError):
     code = "MALFORMED_ANSWER"
 
 
+class ChatError(HomingError):
+    """A chat model did not answer; `details["cause"]` is the code of what went wrong."""
+
+    code = "CHAT_FAILED"
+
+
 class StoreError(HomingError):
     """The store could not do what was asked."""
 
@@ -174,6 +182,12 @@ class StoreReadOnly(StoreError):
     """The store cannot be written."""
 
     code = "STORE_READ_ONLY"
+
+
+class StoreUnavailable(StoreError):
+    """The server that holds the store cannot be reached; it may be restarting, so trying again is right."""
+
+    code = "STORE_UNAVAILABLE"
 
 
 class StoreBusy(StoreError):

@@ -1,0 +1,108 @@
+"""One request to a chat API: JSON out, JSON in, a deadline, and the error of this seam."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from homing.errors import ChatError, InvalidArgument
+
+CONNECT_SECONDS = 5.0
+LONGEST_QUOTE = 300
+MASK = "**********"
+CAUSES = {400: "REFUSED", 401: "INVALID_KEY", 403: "INVALID_KEY", 404: "MODEL_UNKNOWN", 408: "TIMEOUT", 422: "REFUSED"}
+CAUSES[429] = "RATE_LIMITED"
+
+
+class ChatApi:
+    """Posts JSON below one base URL. Safe to use from several threads.
+
+    `timeout` bounds a whole request, a shorter `deadline` that one. Raises only ChatError; its `details["cause"]` says
+    what went wrong: INVALID_KEY, MODEL_UNKNOWN, RATE_LIMITED, TIMEOUT, PROVIDER_UNAVAILABLE, MALFORMED_ANSWER, REFUSED.
+    The key is in no message and no repr, even where the other side quotes it. The environment is not read.
+    """
+
+    def __init__(self, name: str, base_url: str, *, api_key: str, timeout: float) -> None:
+        key = api_key.strip()
+        if not (key.isascii() and key.isprintable()):
+            raise InvalidArgument(f"{name}: the API key holds characters that no key has; copy it again")
+        if timeout <= 0:
+            raise InvalidArgument(f"{name}: timeout is in seconds and positive; got {timeout:g}")
+        try:
+            self._base = httpx2.URL(base_url.strip().rstrip("/"))
+        except httpx2.InvalidURL as error:
+            raise InvalidArgument(f"{name}: base_url is not a URL") from error
+        if self._base.scheme not in ("http", "https") or not self._base.host or self._base.userinfo or self._base.query:
+            raise InvalidArgument(f"{name}: base_url is http(s)://host[:port][/path], without a password or a query")
+        self._who = f"{name} at {self._base}"
+        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._key = key
+        self._timeout = timeout
+        self._opening = threading.Lock()
+        self._client: httpx2.Client | None = None
+
+    def __repr__(self) -> str:
+        return f"ChatApi({self._who!r})"
+
+    def post(self, path: str, body: Mapping[str, Any], *, deadline: float | None = None) -> Any:
+        """The parsed answer to a JSON body."""
+        seconds = min(self._timeout, self._timeout if deadline is None else deadline)
+        if seconds <= 0:
+            raise self._error(f"no time left to ask ({seconds:g} s)", "TIMEOUT")
+        status, content = self._send(f"{self._base}/{path}", body, seconds)
+        if status != 200:
+            raise self._refusal(status, content)
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise self._error(
+                f"the answer is not JSON ({len(content)} bytes); check base_url", "MALFORMED_ANSWER"
+            ) from None
+
+    def close(self) -> None:
+        """Closes the connections; the next request opens new ones."""
+        with self._opening:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _send(self, url: str, body: Mapping[str, Any], seconds: float) -> tuple[int, bytes]:
+        end = time.monotonic() + seconds
+        limits = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        try:
+            with self._open().stream("POST", url, json=body, headers=self._headers, timeout=limits) as response:
+                content = b""
+                for chunk in response.iter_bytes():
+                    content += chunk
+                    if time.monotonic() > end:
+                        raise self._error(f"the answer took longer than {seconds:g} s", "TIMEOUT")
+                return response.status_code, content
+        except httpx2.TimeoutException as error:
+            raise self._error(f"no answer within {seconds:g} s", "TIMEOUT") from error
+        except httpx2.HTTPError as error:
+            raise self._error(
+                f"cannot be reached: {error}; is it running, is the address right?", "PROVIDER_UNAVAILABLE"
+            ) from error
+
+    def _open(self) -> httpx2.Client:
+        # Made at the first request: reading the certificates takes longer than anything else in a start.
+        with self._opening:
+            if self._client is None:
+                self._client = httpx2.Client(trust_env=False)
+            return self._client
+
+    def _refusal(self, status: int, content: bytes) -> ChatError:
+        said = " ".join(content.decode(errors="replace").split())[:LONGEST_QUOTE]
+        cause = CAUSES.get(status, "PROVIDER_UNAVAILABLE" if status >= 500 else "REFUSED")
+        advice = {"INVALID_KEY": "; set a valid key for this provider", "MODEL_UNKNOWN": "; check model and base_url"}
+        return self._error(f"answered {status}{advice.get(cause, '')}: {said}", cause, status)
+
+    def _error(self, what: str, cause: str, status: int | None = None) -> ChatError:
+        text = f"{self._who} {what}"
+        details = {"cause": cause} if status is None else {"cause": cause, "status": status}
+        return ChatError(text.replace(self._key, MASK) if self._key else text, details=details)

@@ -1,0 +1,86 @@
+"""OpenAI and every server that speaks its chat API (vLLM, LM Studio, SiliconFlow, DeepSeek …)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from homing.chat.http import ChatApi
+from homing.chat.model import Message
+from homing.errors import ChatError, InvalidArgument
+
+OPENAI = "https://api.openai.com/v1"
+
+
+class OpenAILLM:
+    """`POST {base_url}/chat/completions` with `response_format: json_schema`.
+
+    A server that refuses the schema (HTTP 400) is asked once more for a plain JSON object with the schema in the
+    prompt, and from then on only so.
+    """
+
+    provider = "openai"
+
+    def __init__(self, model: str, *, api_key: str = "", base_url: str = OPENAI, timeout: float = 10.0) -> None:
+        if not model.strip():
+            raise InvalidArgument(f"{self.provider}: a chat model is needed, as in qwen-flash")
+        self._model = model
+        self._api = ChatApi(self.provider, base_url, api_key=api_key, timeout=timeout)
+        self._plain_json = False
+
+    @property
+    def id(self) -> str:
+        """Provider and model."""
+        return f"{self.provider}/{self._model}"
+
+    def complete(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
+    ) -> str:
+        """The text of the first choice."""
+        if schema is not None and not self._plain_json:
+            try:
+                return self._ask(messages, _strict(schema), deadline)
+            except ChatError as error:
+                if error.details.get("cause") != "REFUSED":
+                    raise
+                self._plain_json = True
+        if schema is not None:
+            return self._ask(with_schema(messages, schema), {"type": "json_object"}, deadline)
+        return self._ask(messages, None, deadline)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._api.close()
+
+    def _extra(self) -> dict[str, Any]:
+        """What one provider's requests have beyond the API they share."""
+        return {}
+
+    def _ask(self, messages: Sequence[Message], form: Mapping[str, Any] | None, deadline: float | None) -> str:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "temperature": 0,
+            **self._extra(),
+        }
+        if form is not None:
+            body["response_format"] = form
+        answer = self._api.post("chat/completions", body, deadline=deadline)
+        try:
+            content = answer["choices"][0]["message"]["content"]
+        except (KeyError, IndexError, TypeError):
+            content = None
+        if not isinstance(content, str) or not content.strip():
+            raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
+        return content
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
+def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+    """The conversation with the schema written into it, for models that take no schema."""
+    text = f"Answer with one JSON object of this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
+    return [Message("system", text), *messages]

@@ -1,0 +1,182 @@
+"""Which command of a device does what was asked: by the likeness of words, with a veto for the opposite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from homing.devices.candidate import COMMAND_HIT, Candidate
+from homing.devices.device import CommandSpec, Device
+from homing.devices.lexicon.actions import accepted, canonical, opposed
+from homing.devices.lexicon.properties import PROPERTY_WORDS
+from homing.devices.meaning import Meaning, command_meaning, meaning_of, wordings
+from homing.devices.query import QueryIR, SpokenValue
+from homing.devices.similarity import SimilarityFunc, VectorSimilarity, default_similarity
+from homing.devices.spoken import is_chinese, spoken
+from homing.devices.values import Fitted, fit, nudge, takes_values
+from homing.devices.vocabulary import canonical_type
+
+THRESHOLD = 0.5
+"""Likeness from which a command is what the action asks for."""
+
+BY_TYPE = {
+    "light": "brightness", "climate": "temperature", "media_player": "volume", "fan": "speed", "cover": "position",
+    "humidifier": "humidity", "water_heater": "temperature", "valve": "position", "air_purifier": "speed",
+}  # fmt: skip
+"""What is meant by "up", "down" or a number where the sentence does not say: 调高空调 is its temperature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A command that does it, how alike it is, and its value."""
+
+    command: CommandSpec
+    likeness: float
+    rank: float
+    fitted: Fitted
+
+
+def filter_by_capability(
+    candidates: Iterable[Candidate | Device],
+    ir: QueryIR,
+    *,
+    similarity_func: SimilarityFunc | None = None,
+    threshold: float = THRESHOLD,
+) -> list[Candidate]:
+    """The candidates that have a command for the action, each with that command and the reason `command_hit`.
+
+    A command qualifies by `similarity_func(action, text)` on its description, synonyms and values; without one, by the
+    bundled model. A command that goes the other way never does, however alike its words are. An empty action asks
+    for nothing and filters nothing.
+    """
+    given = [candidate if isinstance(candidate, Candidate) else Candidate(candidate, 1.0) for candidate in candidates]
+    if not ir.action:
+        return given
+    kept = []
+    seen: dict[tuple[int, str], Match | None] = {}
+    for candidate in given:
+        device = candidate.device
+        type_name = canonical_type(device.type) if device.type else ""
+        key = (id(device.commands), type_name)
+        if key not in seen:
+            seen[key] = best_command(device.commands, type_name, ir, similarity_func, threshold)
+        match = seen[key]
+        if match is not None:
+            kept.append(_with_command(candidate, match))
+    return kept
+
+
+def best_command(
+    commands: Sequence[CommandSpec],
+    type_name: str,
+    ir: QueryIR,
+    similarity_func: SimilarityFunc | None = None,
+    threshold: float = THRESHOLD,
+) -> Match | None:
+    """The command that fits best, or None. Ties go to the one listed first."""
+    action, asked, property_name = _asked(ir, type_name)
+    similar = similarity_func or default_similarity()
+    said = spoken(ir.raw)
+    best: Match | None = None
+    for command in commands:
+        does = command_meaning(command)
+        if not _possible(asked, property_name, ir.value, command, does):
+            continue
+        texts = wordings(command)
+        if isinstance(similar, VectorSimilarity):
+            likeness = similar.best(action, texts)
+        else:
+            likeness = max(similar(action, text) for text in texts)
+        if likeness < threshold:
+            continue
+        fitted = _fitted(asked, ir.value, command)
+        rank = likeness + _agreement(asked, property_name, does, command, ir.value, said, fitted)
+        if best is None or rank > best.rank:
+            best = Match(command, likeness, rank, fitted)
+    return best
+
+
+def _asked(ir: QueryIR, type_name: str) -> tuple[str, frozenset[str], str | None]:
+    """The action as text and concepts for this type of device, and the property it is about."""
+    meant = meaning_of(ir.action)
+    concepts, property_name = meant.concepts, ir.property or next(iter(meant.properties), None)
+    if type_name == "cover" and concepts & {"up", "down"} and property_name is None and ir.value is None:
+        # Blinds go up by opening.
+        concepts = frozenset({"open" if "up" in concepts else "close"})
+        return canonical(concepts, None, None, is_chinese(ir.action)), concepts, None
+    if property_name is None and concepts & {"set", "up", "down"}:
+        property_name = BY_TYPE.get(type_name)
+        if property_name is not None:
+            words = PROPERTY_WORDS[property_name]
+            return canonical(concepts, words, property_name, is_chinese(ir.action)), concepts, property_name
+    return ir.action, concepts, property_name
+
+
+def _possible(
+    asked: frozenset[str], property_name: str | None, value: SpokenValue | None, command: CommandSpec, does: Meaning
+) -> bool:
+    """What no likeness can outweigh: the opposite direction, another property, a value where none is taken."""
+    if opposed(asked, does.concepts):
+        return False
+    if "toggle" in does.concepts and "toggle" not in asked:
+        return False
+    moves = asked & {"set", "up", "down"}
+    if moves and property_name and does.properties and property_name not in does.properties:
+        return False
+    if "set" in asked and value is not None and not takes_values(command):
+        return False
+    if not asked or not does.concepts:
+        return True
+    if asked & {"up", "down"} and "set" in does.concepts:
+        return takes_values(command)
+    if "query" in asked:
+        return "query" in does.concepts
+    if "set" in asked:
+        return bool(does.concepts & {"set", "up", "down"}) or (takes_values(command) and "query" not in does.concepts)
+    return bool(accepted(asked) & does.concepts)
+
+
+def _fitted(asked: frozenset[str], value: SpokenValue | None, command: CommandSpec) -> Fitted:
+    if value is not None:
+        return fit(value, command) if takes_values(command) else Fitted()
+    if asked & {"up", "down"} and takes_values(command):
+        return Fitted(change=nudge(command, "up" in asked))
+    for option in command.value_list:
+        means = meaning_of(f"{option.value}").concepts | meaning_of(option.description).concepts
+        if means & asked and not opposed(asked, means):
+            return Fitted(value=option.value)
+    return Fitted()
+
+
+def _agreement(
+    asked: frozenset[str],
+    property_name: str | None,
+    does: Meaning,
+    command: CommandSpec,
+    value: SpokenValue | None,
+    said: str,
+    fitted: Fitted,
+) -> float:
+    """What decides between commands that are all alike enough: the same verb, the property, the words, the value."""
+    score = 0.2 if asked & does.concepts else 0.0
+    if property_name is not None:
+        score += 0.3 if property_name in does.properties else 0.0
+    elif does.properties and not asked & {"set", "up", "down", "query"}:
+        score -= 0.2
+    mentioned = [word for word in does.rest if word in said]
+    score += 0.15 * bool(mentioned) - 0.15 * bool(does.rest and not mentioned)
+    if value is not None and fitted.allowed is not None:
+        score -= 0.25
+    return score
+
+
+def _with_command(candidate: Candidate, match: Match) -> Candidate:
+    return replace(
+        candidate,
+        reasons=tuple(dict.fromkeys((*candidate.reasons, COMMAND_HIT))),
+        score=round(candidate.score * (0.8 + 0.2 * min(1.0, match.likeness)), 4),
+        command=match.command,
+        value=match.fitted.value,
+        change=match.fitted.change,
+        explanation=f"{candidate.explanation}; {match.command.id} {match.likeness:.2f}".lstrip("; "),
+    )

@@ -1,0 +1,278 @@
+"""From tokens to clauses: one verb each, with what was said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from homing.devices.lexer import Kind, Token
+from homing.devices.lexicon import words
+from homing.devices.lexicon.actions import CARRIERS, PARTICLES, Action
+
+OBJECTS = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE, Kind.HERE)
+PLACES = (Kind.PLACE, Kind.WHOLE, Kind.HERE)
+TRIGGERS = ("leave", "but leave", "保留", "留着")
+"""Exclusions that carry a verb of their own: leave the bedroom on."""
+
+
+@dataclass
+class Clause:
+    """The tokens of one command or question, sorted by what they do in it."""
+
+    objects: list[Token] = field(default_factory=list)
+    excluded: list[Token] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    values: list[Token] = field(default_factory=list)
+    properties: list[Token] = field(default_factory=list)
+    negated: bool = False
+    question: bool = False
+    to_value: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return not (self.objects or self.excluded or self.actions or self.values or self.properties)
+
+
+def clauses(tokens: list[Token]) -> list[Clause]:
+    """The clauses of a sentence, in order; politeness alone makes none."""
+    found = [_sort(part) for segment in _segments(tokens) for part in _by_verb(bind(segment))]
+    return [clause for clause in found if not clause.empty]
+
+
+def _segments(tokens: list[Token]) -> list[list[Token]]:
+    """Cut at commas and 然后, and at an "and" between two commands."""
+    segments: list[list[Token]] = [[]]
+    for position, token in enumerate(tokens):
+        cut = token.is_a(Kind.SEPARATOR) and not token.is_a(Kind.NAME, Kind.CONJUNCTION)
+        if token.is_a(Kind.CONJUNCTION) and _has_verb(segments[-1]):
+            rest = _until_separator(tokens[position + 1 :])
+            cut = _has_verb(rest) or _forbids(rest)
+        if cut:
+            segments.append([])
+        else:
+            segments[-1].append(token)
+    return [segment for segment in segments if segment]
+
+
+def _until_separator(tokens: list[Token]) -> list[Token]:
+    end = next((i for i, token in enumerate(tokens) if token.is_a(Kind.SEPARATOR, Kind.CONJUNCTION)), len(tokens))
+    return tokens[:end]
+
+
+def _has_verb(tokens: list[Token]) -> bool:
+    """Whether the tokens hold a verb: 打开, turn … off, or a bare off; "on the first floor" is none."""
+    return any(token.action is not None for token in bind(tokens))
+
+
+def _forbids(tokens: list[Token]) -> bool:
+    return bool(tokens) and tokens[0].is_a(Kind.NEGATION, Kind.EXCEPT_OPEN)
+
+
+def bind(tokens: list[Token]) -> list[Token]:
+    """English verbs joined with their particles, and words that are verb and noun decided for one of them."""
+    tokens = _decide_nouns(tokens)
+    carriers = [i for i, token in enumerate(tokens) if token.is_a(Kind.CARRIER)]
+    particles = [i for i, token in enumerate(tokens) if token.is_a(Kind.PARTICLE)]
+    verbs = [i for i, token in enumerate(tokens) if token.action is not None]
+    close_by = [i for i in particles if i - 1 in carriers]
+    chosen = close_by or [
+        i for i in particles if not _is_preposition(tokens, i, particles, bool(verbs), bool(carriers))
+    ]
+    chosen = [
+        i for i in chosen if not verbs or carriers or (tokens[i].text in ("off", "on") and _only_states(tokens, verbs))
+    ]
+    bound = list(tokens)
+    for i in particles:
+        if i in chosen:
+            bound[i] = replace(tokens[i], kinds=frozenset({Kind.ACTION}), action=_particle(tokens, i, carriers))
+        else:
+            bound[i] = replace(tokens[i], kinds=frozenset({Kind.OF}))
+    for i in carriers:
+        bound[i] = _carrier(tokens, i, bool(chosen), bool(verbs))
+    return bound
+
+
+def _only_states(tokens: list[Token], verbs: list[int]) -> bool:
+    """In "make the lights on" the verb says nothing itself."""
+    return all(tokens[i].text in ("make", "set") for i in verbs)
+
+
+def _decide_nouns(tokens: list[Token]) -> list[Token]:
+    """lock, 锁 and switch are verbs only where no other verb is and they come first."""
+    content = [i for i, token in enumerate(tokens) if not token.kinds <= {Kind.FILLER, Kind.NEGATION, Kind.OBJECT_MARK}]
+    sure = any(token.action is not None and not token.is_a(Kind.TYPE, Kind.NAME) for token in tokens)
+    decided = list(tokens)
+    for i, token in enumerate(tokens):
+        if not token.is_a(Kind.TYPE, Kind.NAME) or not token.is_a(Kind.ACTION, Kind.CARRIER):
+            continue
+        first = content[:1] == [i]
+        followed = i + 1 < len(tokens) and tokens[i + 1].is_a(Kind.PARTICLE)
+        if token.is_a(Kind.CARRIER):
+            verb = (first or followed) and not (i > 0 and tokens[i - 1].is_a(Kind.TYPE, Kind.NAME, Kind.PLACE))
+        else:
+            verb = first and not sure and len(content) > 1
+        keep = {Kind.ACTION, Kind.CARRIER} if verb else {Kind.TYPE, Kind.NAME}
+        decided[i] = replace(
+            token,
+            kinds=frozenset(token.kinds & keep),
+            action=token.action if verb else None,
+            type=None if verb else token.type,
+            name=None if verb else token.name,
+        )
+    return decided
+
+
+def _is_preposition(tokens: list[Token], i: int, particles: list[int], verb: bool, carrier: bool) -> bool:
+    """The "on" of "on the first floor": a place or device follows, and something else is the verb."""
+    if tokens[i].text != "on":
+        return False
+    following = next((token for token in tokens[i + 1 :] if token.text not in ("the", "my", "our", "your")), None)
+    if (
+        following is None
+        or following.text.startswith("in ")
+        or not following.is_a(*PLACES, Kind.NAME, Kind.TYPE, Kind.UNKNOWN, Kind.REFERENCE)
+    ):
+        return False
+    return verb or not carrier or any(other != i for other in particles)
+
+
+def _particle(tokens: list[Token], i: int, carriers: list[int]) -> Action:
+    concepts = PARTICLES[tokens[i].text]
+    if not any(tokens[c].text in ("roll", "pull", "put", "bring", "get") for c in carriers):
+        concepts -= {"open", "close"}
+    if any(tokens[c].text == "shut" for c in carriers):
+        concepts = frozenset({"off"}) if "off" in concepts else frozenset({"close"})
+    return Action(concepts)
+
+
+def _carrier(tokens: list[Token], i: int, particle: bool, verb: bool) -> Token:
+    """A carrier without its particle: "turn it to 50%" sets, "shut the blinds" closes, "I want" says nothing."""
+    token = tokens[i]
+    alone = not particle and not verb and token.text in ("turn", "switch", "put", "get", "have")
+    if alone and any(other.is_a(Kind.VALUE) for other in tokens):
+        return replace(token, kinds=frozenset({Kind.ACTION}), action=Action(frozenset({"set"})))
+    if token.is_a(Kind.EXCEPT_OPEN):
+        return token
+    if token.action is not None and not particle:
+        return replace(token, kinds=frozenset({Kind.ACTION}))
+    known = token.text in CARRIERS and (particle or verb or token.text in ("want", "need", "like", "have"))
+    return replace(token, kinds=frozenset({Kind.FILLER if known else Kind.UNKNOWN}), action=None)
+
+
+def _by_verb(tokens: list[Token]) -> list[list[Token]]:
+    """Cut where a second verb begins another command: 开灯|关空调, 卧室灯打开|客厅灯关掉, 打开空调|调到26度."""
+    verbs = [i for i, token in enumerate(tokens) if token.action is not None]
+    if len(verbs) < 2 or _asks(tokens):
+        return [tokens]
+    object_first = any(token.is_a(*OBJECTS) for token in tokens[: verbs[0]])
+    cuts = []
+    for before, verb in pairwise(verbs):
+        between = range(before + 1, verb)
+        new_object = [i for i in between if tokens[i].is_a(*OBJECTS, Kind.OBJECT_MARK)]
+        if not new_object and _one_verb(tokens[before].action, tokens[verb].action):
+            continue
+        marks = [i for i in between if tokens[i].is_a(Kind.OBJECT_MARK)]
+        cuts.append(marks[0] if marks else new_object[0] if object_first and new_object else verb)
+    edges = [0, *cuts, len(tokens)]
+    parts = [tokens[a:b] for a, b in pairwise(edges)]
+    if len(parts) > 1 and not _is_command(parts[-1]):
+        parts[-2:] = [parts[-2] + parts[-1]]
+    return parts
+
+
+def _is_command(tokens: list[Token]) -> bool:
+    return any(token.action is not None for token in tokens)
+
+
+def _one_verb(first: Action | None, second: Action | None) -> bool:
+    """开始打扫 and 停止播放 are one command each: verbs without anything between them that do not change direction."""
+    if first is None or second is None:
+        return False
+    leading = first.concepts & {"start", "stop", "resume", "query", "set", "pause"}
+    return (bool(leading) and "set" not in second.concepts) or first.concepts == second.concepts
+
+
+def _asks(tokens: list[Token]) -> bool:
+    """Whether it is a question rather than a polite request."""
+    content = [token for token in tokens if not token.kinds <= {Kind.FILLER} or token.text in words.QUESTION_START]
+    starts = bool(content) and content[0].text in words.QUESTION_START
+    marks = [
+        t for t in tokens if t.is_a(Kind.QUESTION) and not t.is_a(Kind.FILLER, Kind.CARRIER, Kind.NEGATION, Kind.ANY)
+    ]
+    chinese = [token for token in marks if not token.text.isascii()]
+    ends_on_not = bool(tokens) and tokens[-1].text in ("不", "没", "没有") and any(t.state or t.action for t in tokens)
+    if not starts and not chinese and not ends_on_not and not any(t.text in ("how many", "which") for t in marks):
+        return False
+    polite = any(token.text in words.POLITE for token in tokens)
+    only_particle = all(token.text in ("吗", "么") for token in chinese) and not starts
+    return not (polite and only_particle and any(token.action is not None for token in tokens))
+
+
+def _sort(tokens: list[Token]) -> Clause:
+    clause = Clause(question=_asks(tokens))
+    inside, outside = _exclusion(tokens)
+    clause.excluded = inside
+    clause.negated = any(_negates(outside, i) for i in range(len(outside)))
+    for i, token in enumerate(outside):
+        if token.is_a(Kind.TO) and i + 1 < len(outside) and _next_value(outside[i + 1 :]):
+            clause.to_value = True
+        if token.is_a(Kind.NAME, Kind.PLACE):
+            clause.objects.append(token)
+        elif token.action is not None:
+            clause.actions.append(token.action)
+        elif token.state is not None:
+            if not clause.question:
+                clause.actions.append(Action(words.STATE_CONCEPTS[token.state]))
+            else:
+                clause.actions.append(Action(frozenset({"query"})))
+        elif token.is_a(Kind.VALUE):
+            clause.values.append(token)
+        elif token.is_a(Kind.PROPERTY):
+            clause.properties.append(token)
+        elif token.is_a(
+            *OBJECTS, Kind.ALL, Kind.ANY, Kind.COUNT, Kind.REST, Kind.WHOLE, Kind.CONJUNCTION, Kind.OF, Kind.ALSO
+        ):
+            clause.objects.append(token)
+    return clause
+
+
+def _next_value(tokens: list[Token]) -> bool:
+    following = next((token for token in tokens if not token.kinds <= {Kind.FILLER}), None)
+    return following is not None and following.is_a(Kind.VALUE)
+
+
+def _negates(tokens: list[Token], i: int) -> bool:
+    token = tokens[i]
+    if not token.is_a(Kind.NEGATION):
+        return False
+    return not (token.text in ("不", "没") and i == len(tokens) - 1)
+
+
+def _exclusion(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+    """What is excluded, and the rest of the clause."""
+    opener = next((i for i, token in enumerate(tokens) if token.is_a(Kind.EXCEPT_OPEN)), None)
+    closer = next(
+        (i for i, t in enumerate(tokens) if t.is_a(Kind.EXCEPT_CLOSE) and i > (opener if opener is not None else -1)),
+        None,
+    )
+    if opener is None:
+        if closer is None or tokens[closer].text == "外":
+            return [], tokens
+        begin = closer
+        while begin > 0 and tokens[begin - 1].is_a(*OBJECTS, Kind.CONJUNCTION, Kind.OF):
+            begin -= 1
+        return tokens[begin:closer], tokens[:begin] + tokens[closer + 1 :]
+    if closer is None:
+        leaves = tokens[opener].text in TRIGGERS
+        stop = (Kind.ALL, Kind.OBJECT_MARK, Kind.REST, Kind.WHOLE)
+        closer = next(
+            (
+                i
+                for i in range(opener + 1, len(tokens))
+                if tokens[i].is_a(*stop) or (tokens[i].action is not None and not leaves)
+            ),
+            len(tokens),
+        )
+        inside = [token for token in tokens[opener + 1 : closer] if token.action is None]
+        return inside, tokens[:opener] + tokens[closer:]
+    return tokens[opener + 1 : closer], tokens[:opener] + tokens[closer + 1 :]

@@ -1,0 +1,194 @@
+"""A home as the retrieval sees it: devices by name, room, floor and type, kept up to date device by device."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from homing.devices.device import CommandSpec, Device, Room
+from homing.devices.lexer import lex
+from homing.devices.lexicon.types import TYPE_WORDS, TypeWord
+from homing.devices.names import NameIndex
+from homing.devices.spoken import spoken
+from homing.devices.vocabulary import Vocabulary, canonical_type
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an update did, by device id."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A device with what the index worked out about it."""
+
+    device: Device
+    type: str
+    classes: frozenset[str]
+    room: str | None
+    floor: str | None
+    content: str
+
+
+class Home:
+    """The devices and rooms of one home. Not safe to update while another thread asks; ask from as many as you like."""
+
+    def __init__(self, devices: Iterable[Device] = (), rooms: Iterable[Room] = ()) -> None:
+        self.vocabulary = Vocabulary()
+        self.names = NameIndex()
+        self.placed: dict[str, Placed] = {}
+        self.by_type: dict[str, set[str]] = defaultdict(set)
+        self.by_room: dict[str, set[str]] = defaultdict(set)
+        self.by_floor: dict[str, set[str]] = defaultdict(set)
+        self._rooms: dict[str, Room] = {}
+        self._profiles: dict[tuple[CommandSpec, ...], tuple[CommandSpec, ...]] = {}
+        self.update(devices, rooms)
+
+    def update(self, devices: Iterable[Device], rooms: Iterable[Room] | None = None) -> Changes:
+        """Makes the home these devices: what is new, renamed, moved or gone is indexed, the rest is left alone."""
+        given = _merged(devices)
+        if rooms is not None:
+            for room in rooms:
+                self._rooms[spoken(room.name)] = room
+                self.vocabulary.add_room(room)
+        added: list[str] = []
+        changed: list[str] = []
+        unchanged: list[str] = []
+        for device in given.values():
+            old = self.placed.get(device.id)
+            content = device.content_hash
+            if old is not None and old.content == content:
+                unchanged.append(device.id)
+                if old.device.state != device.state:
+                    self.placed[device.id] = Placed(device, old.type, old.classes, old.room, old.floor, content)
+                continue
+            (added if old is None else changed).append(device.id)
+            if old is not None:
+                self._remove(old)
+            self._add(device, content)
+        removed = [device_id for device_id in self.placed if device_id not in given]
+        for device_id in removed:
+            self._remove(self.placed[device_id])
+        return Changes(tuple(added), tuple(changed), tuple(removed), tuple(unchanged))
+
+    @property
+    def devices(self) -> list[Device]:
+        """Every device, in the order it came."""
+        return [placed.device for placed in self.placed.values()]
+
+    @property
+    def rooms(self) -> list[Room]:
+        """Every room that was declared."""
+        return list(self._rooms.values())
+
+    def in_place(self, place: str) -> set[str] | None:
+        """The devices in a room or on a floor of this home; None where there is no such place."""
+        name = self.vocabulary.place(place)
+        if name is None:
+            return None
+        return self.by_room.get(name, set()) | self.by_floor.get(name, set())
+
+    def is_floor(self, place: str) -> bool:
+        """Whether the place is a floor and not a room."""
+        name = self.vocabulary.place(place)
+        return name in self.by_floor or any(room.floor == name for room in self._rooms.values())
+
+    def of_type(self, word: TypeWord) -> set[str]:
+        """The devices a type word may mean; groups only answer to their name."""
+        found = set[str]()
+        for type_name in word.types:
+            found |= self.by_type.get(type_name, set())
+        return {device_id for device_id in found if self.fits(device_id, word)}
+
+    def fits(self, device_id: str, word: TypeWord) -> bool:
+        """Whether a type word may mean this device."""
+        placed = self.placed[device_id]
+        if placed.type not in word.types:
+            return False
+        return not word.classes or not placed.classes or not word.classes.isdisjoint(placed.classes)
+
+    def _add(self, device: Device, content: str) -> None:
+        # Devices with equal commands share one tuple, so that a command is weighed once for all of them.
+        profile = self._profiles.setdefault(device.commands, device.commands)
+        if profile is not device.commands:
+            device = device.model_copy(update={"commands": profile})
+        type_name = canonical_type(device.type) if device.type else ""
+        room, floor = self._where(device)
+        self.placed[device.id] = Placed(device, type_name, _classes(device, type_name), room, floor, content)
+        self.names.add(device)
+        for name in device.names:
+            self.vocabulary.add_name(name)
+        if device.type:
+            self.vocabulary.add_type(device.type)
+        if not device.members:
+            self.by_type[type_name].add(device.id)
+            for index, key in ((self.by_room, room), (self.by_floor, floor)):
+                if key:
+                    index[key].add(device.id)
+
+    def _remove(self, placed: Placed) -> None:
+        device = placed.device
+        del self.placed[device.id]
+        self.names.remove(device)
+        for name in device.names:
+            self.vocabulary.remove_name(name)
+        self.by_type[placed.type].discard(device.id)
+        for index, key in ((self.by_room, placed.room), (self.by_floor, placed.floor)):
+            if key:
+                index[key].discard(device.id)
+
+    def _where(self, device: Device) -> tuple[str | None, str | None]:
+        """Room and floor in the home's own spelling; a device without a room may carry it in its name."""
+        name = device.room
+        if name:
+            if spoken(name) not in self._rooms:
+                room = Room(name=name, floor=device.floor)
+                self._rooms[spoken(name)] = room
+                self.vocabulary.add_room(room)
+        else:
+            form = spoken(device.name)
+            places = [known for known in self._rooms if form.startswith(known) and form != known]
+            name = self._rooms[max(places, key=len)].name if places else None
+        known = self._rooms.get(spoken(name)) if name else None
+        floor = device.floor or (known.floor if known else None)
+        if floor:
+            self.vocabulary.add_room(Room(name=known.name if known else floor, floor=floor))
+        return known.name if known else name, floor
+
+
+def _merged(devices: Iterable[Device]) -> Mapping[str, Device]:
+    """One device per id; what a second entry of the same id is called becomes an alias."""
+    found: dict[str, Device] = {}
+    for device in devices:
+        first = found.get(device.id)
+        if first is not None:
+            more = tuple(dict.fromkeys(name for name in (*first.aliases, *device.names) if name != first.name))
+            device = first.model_copy(update={"aliases": more})
+        found[device.id] = device
+    return found
+
+
+def _classes(device: Device, type_name: str) -> frozenset[str]:
+    if device.device_class:
+        return frozenset({device.device_class.lower()})
+    own = TYPE_WORDS.get(spoken(device.type))
+    if own is not None and own.classes:
+        return own.classes
+    return frozenset().union(*(_classes_in_name(spoken(name), type_name) for name in device.names))
+
+
+@lru_cache(maxsize=50_000)
+def _classes_in_name(form: str, type_name: str) -> frozenset[str]:
+    """What a name says about the kind of device: 卧室空调 is an air conditioner."""
+    words = [token.type for token in lex(form, _NOTHING) if token.type is not None and type_name in token.type.types]
+    return frozenset().union(*(word.classes for word in words))
+
+
+_NOTHING = Vocabulary()

@@ -1,0 +1,1 @@
+"""The words of a home, Chinese and English, as data; traditional characters and plurals are folded before."""

@@ -1,0 +1,126 @@
+"""Kinds of device: the words people use, and the canonical type and classes they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TypeWord:
+    """What a word may stand for: types, and the classes within them it is limited to (none: all of the type).
+
+    `hint` is the one type that is written into a QueryIR.
+    """
+
+    hint: str
+    types: frozenset[str]
+    classes: frozenset[str] = frozenset()
+
+
+# types (a class behind a colon) | Chinese words | English words
+_TABLE = """
+light | 灯 电灯 灯光 灯具 灯泡 照明 灯饰 灯带 灯条 | light, lamp, lighting, bulb, light bulb
+switch | 开关 | switch
+switch:outlet | 插座 插头 排插 插排 | outlet, plug, socket, smart plug, power strip
+climate:ac,thermostat | 空调 空调机 冷气 冷气机 冷暖机 | ac, a c, air conditioner, air conditioning, aircon, air con
+climate:thermostat,ac,heater | 温控器 恒温器 温控 | thermostat, climate
+climate:heater,thermostat | 暖气 地暖 暖气片 取暖器 电暖器 | heater, heating, radiator, heat, underfloor heating
+fan | 风扇 电扇 电风扇 扇 | fan
+fan:exhaust | 排气扇 排风扇 换气扇 抽风机 新风 新风机 | exhaust fan, extractor fan, ventilation
+range_hood | 油烟机 抽油烟机 | range hood, extractor hood
+cover:curtain,blind,shade | 窗帘 帘子 帘 | cover, window covering
+cover:curtain | 布帘 纱帘 | curtain, drape
+cover:blind,shade | 百叶窗 百叶帘 百叶 | blind, venetian blind
+cover:shade,blind | 卷帘 遮光帘 遮阳帘 | shade, roller shade, roller blind, window shade
+cover:shutter | 卷帘门 卷闸门 | shutter, roller shutter
+cover:garage binary_sensor:garage_door | 车库门 | garage door
+cover:window binary_sensor:window | 窗户 窗 窗子 天窗 | window, skylight
+cover:gate,garage | 院门 闸门 铁门 | gate
+cover:awning | 遮阳篷 雨棚 | awning
+lock cover:door,garage,gate binary_sensor:door | 门 房门 大门 | door
+lock | 门锁 锁 智能锁 | lock, door lock, smart lock, deadbolt
+media_player:tv | 电视 电视机 | tv, television, telly
+media_player:speaker | 音箱 音响 喇叭 智能音箱 | speaker, sound bar, soundbar, stereo
+media_player | 播放器 音乐 歌 歌曲 视频 | media player, player, music player, music, song, track, video
+projector media_player:projector | 投影仪 投影 投影机 | projector
+vacuum | 扫地机 扫地机器人 吸尘器 扫拖机器人 机器人 | vacuum, robot vacuum, vacuum cleaner, robot, hoover
+humidifier | 加湿器 | humidifier
+dehumidifier humidifier:dehumidifier | 除湿机 除湿器 抽湿机 | dehumidifier
+air_purifier fan:purifier | 空气净化器 净化器 空净 | air purifier, purifier
+water_heater | 热水器 | water heater, boiler
+valve | 阀门 阀 水阀 | valve, water valve
+camera | 摄像头 摄像机 监控 | camera, webcam
+sensor binary_sensor | 传感器 感应器 感测器 | sensor, detector
+scene script | 场景 情景 | scene, script
+washer | 洗衣机 | washer, washing machine
+dryer | 烘干机 干衣机 | dryer, tumble dryer
+dishwasher | 洗碗机 | dishwasher
+refrigerator | 冰箱 | refrigerator, fridge
+oven | 烤箱 | oven
+microwave | 微波炉 | microwave
+rice_cooker | 电饭煲 电饭锅 | rice cooker
+kettle | 热水壶 电水壶 水壶 | kettle
+coffee_machine | 咖啡机 | coffee machine, coffee maker, espresso machine
+drying_rack | 晾衣架 晾衣机 | drying rack, clothes rack
+aroma_diffuser | 香薰机 香薰 | aroma diffuser, diffuser
+pet_feeder | 喂食器 宠物喂食器 | pet feeder, feeder
+doorbell | 门铃 | doorbell
+alarm siren | 报警器 警报器 警报 警笛 | alarm, siren
+computer | 电脑 计算机 | computer, pc
+router | 路由器 | router
+timer | 计时器 定时器 倒计时 闹钟 | timer, alarm clock, countdown
+"""
+
+TYPE_WORDS: dict[str, TypeWord] = {}
+"""Type word by its comparable form."""
+
+
+def _type_word(cell: str) -> TypeWord:
+    types: list[str] = []
+    classes: set[str] = set()
+    for part in cell.split():
+        name, _, limits = part.partition(":")
+        types.append(name)
+        classes |= {limit for limit in limits.split(",") if limit}
+    return TypeWord(types[0], frozenset(types), frozenset(classes))
+
+
+for _row in _TABLE.strip().splitlines():
+    _types, _chinese, _english = (part.strip() for part in _row.split("|"))
+    _meaning = _type_word(_types)
+    for _word in [*_chinese.split(), *(word.strip() for word in _english.split(","))]:
+        TYPE_WORDS[_word] = _meaning
+
+ANY_DEVICE = frozenset(
+    {"设备", "电器", "家电", "东西", "装置", "device", "appliance", "everything", "thing", "stuff", "gadget"}
+)
+"""Words for a device of whatever kind."""
+
+ALWAYS_ASK = frozenset({"lock", "alarm", "siren", "valve", "water_heater", "oven"})
+"""Types where acting on several because one was meant would do harm: a sentence must say "all"."""
+
+MACHINE_TYPES: dict[str, str] = {
+    "airconditioner": "climate",
+    "thermostat": "climate",
+    "smartlock": "lock",
+    "smartplug": "switch",
+    "outlet": "switch",
+    "plug": "switch",
+    "blind": "cover",
+    "curtain": "cover",
+    "windowshade": "cover",
+    "garagedoor": "cover",
+    "garage door": "cover",
+    "television": "media_player",
+    "tv": "media_player",
+    "speaker": "media_player",
+    "robotcleaner": "vacuum",
+    "airpurifier": "air_purifier",
+    "lightbulb": "light",
+    "input boolean": "switch",
+    "contactsensor": "binary_sensor",
+    "motionsensor": "binary_sensor",
+    "networkaudio": "media_player",
+    "waterheater": "water_heater",
+}
+"""Type names that programs write and people do not say."""

@@ -1,0 +1,141 @@
+"""Everything that is neither verb, type, room nor value: quantity, exclusion, reference, politeness, time, joints."""
+
+from __future__ import annotations
+
+
+def _split(chinese: str, english: str) -> frozenset[str]:
+    return frozenset([*chinese.split(), *(word.strip() for word in english.split(",") if word.strip())])
+
+
+ALL = _split(
+    "所有 全部 都 全 每个 每一个 每盏 每台 所有的 全部的 统统 通通 一切 各个 全都 每一盏 每扇 整个 整间",
+    "all, every, each, every single, each and every, all of, all the, both, entire, whole",
+)
+ANY = _split(
+    "一个 任意 任意一个 随便一个 某个 任何一个 一盏 一台 一扇 随便 任何",
+    "any, a, an, one of, some, any one of, any of, either",
+)
+SOME_NUMBER = _split(
+    "两个 两盏 两台 三个 三盏 几个 几盏 另一个 另外 其中", "two, three, several, other, another, few, half of"
+)
+"""Quantities that leave open which devices are meant."""
+REST = _split(
+    "其他 其它 其余 别的 剩下 剩下的 其他的 其它的 其余的", "other, others, the rest, the rest of, remaining, the other"
+)
+"""What is left after an exclusion; without one it says nothing about which."""
+
+EXCEPT_OPEN = _split(
+    "除了 除 除掉 除开 别动 不要动 别管 不用管 不包括 不含 保留 留着 别碰 不要碰",
+    "except, except for, but not, other than, apart from, excluding, besides, aside from, all but, but leave, leave, "
+    "everything but, without, not including, and not",
+)
+EXCEPT_CLOSE = _split("以外 之外 外 除外 以外的 之外的", "excepted, excluded, alone, untouched")
+AFTER_ONLY = frozenset({"除外", "excepted", "excluded"})
+"""Closers that exclude what stands before them without an opener."""
+
+REFERENCE = _split(
+    "那个 它 它们 这个 刚才那个 刚才的 刚才 刚刚那个 上一个设备 那盏 这盏 那台 这台 那些 这些 那 这 该",
+    "that one, that, it, them, this one, this, those, these, the last one, the same one, the previous one, the same",
+)
+HERE = _split(
+    "这里 这儿 这边 这个房间 这间 这屋 这屋里 本房间 这间房 屋里 房间里 房间 这房间",
+    "here, in here, this room, this space, the room, my room, our room, this area, over here, in this room, room",
+)
+WHOLE = _split(
+    "家里 全家 全屋 整个家 屋子里 家中 整屋 整个房子 所有房间 每个房间 各个房间 全部房间 家里所有 到处 家 全宅 整栋",
+    "everywhere, the house, the home, my home, our home, my house, our house, the entire home, the entire house, "
+    "the whole house, the whole home, the apartment, the flat, every room, each room, all rooms, all the rooms, "
+    "all my rooms, all our rooms, every area, all areas, each area, all over, throughout, across, house, home, "
+    "apartment, "
+    "entire home, entire house, whole house, whole home, all the areas, flat, whole place, the place",
+)
+ALSO = _split("也 还有 以及", "too, as well, also")
+
+NEGATION = _split(
+    "别 不要 不用 不许 先别 勿 禁止 不准 不必 无需 别再 不能 不 别给我 千万别 不想 不需要",
+    "do not, never, no need to, please do not, does not, not, should not, must not, no, will not, can not",
+)
+
+CONJUNCTION = _split("和 与 跟 及 还有 以及 、 或 或者", "and, &, plus, as well as, or, along with")
+SEPARATOR = _split(
+    ", ; 。 ! ? 并 并且 然后 接着 再 同时 顺便 另外 之后 但 但是 不过 而且 此外 只是 同时也",
+    "then, and then, and also, while, but, after that, afterwards",
+)
+
+OBJECT_MARK = _split("把 将 给 让 使 对", "")
+"""What stands before an object that comes first: 把灯关掉."""
+OF = _split(
+    "的 里 里面 内 中 上 上面 那边 这 里的 的那个 边 处 间", "of, in, at, inside, within, from, for, on, into, near, by"
+)
+TO = _split("到 为 成 至 在 是", "to, at, =, into")
+BY = _split("了 个", "by")
+
+FILLER = _split(
+    "请 请你 帮我 帮忙 麻烦 麻烦你 劳驾 给我 帮 替我 一下 一下子 吧 啊 呀 哦 嘛 了 呢 哈 喔 啦 谢谢 谢谢你 "
+    "多谢 现在 立刻 马上 赶紧 快 "
+    "我想 我要 我想要 想要 我 你 我们 需要 我需要 咱们 咱 我家 嘿 喂 好的 那么 先 起来 掉 一点 一些 点儿 下 "
+    "下来 着 当前 目前 此刻 "
+    "小助手 拜托 可以 能 能不能 可不可以 可否 能否 可以帮我 行不行 好吗 好不好 行吗 可以吗 好么 一起 特别 "
+    "非常 很 有点 直接 快点 "
+    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的",
+    "the, please, my, our, your, for me, can you, could you, would you, will you, i want, i want to, i would like, "
+    "i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, just, kindly, "
+    "thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, go ahead and, "
+    "would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
+    "a little bit, bit, "
+    "slightly, some more, more, please can you, please could you, hello, want you to, again, there, will",
+)
+QUESTION = _split(
+    "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 "
+    "怎么样 怎样 如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 "
+    "哪里 啥",
+    "what is, what are, what, which, how many, how much, is, are, is there, are there, does, do, did, tell me if, "
+    "tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who",
+)
+QUESTION_START = _split(
+    "",
+    "what, what is, what are, which, how, how many, how much, is, are, is there, are there, any, does, did, "
+    "was, were, "
+    "tell me if, tell me whether, do i have, where is, where, has, do",
+)
+"""An English sentence that begins so asks."""
+POLITE = _split(
+    "可以 能 能不能 可不可以 可否 能否 可以帮我 帮我 请 麻烦 好吗 好不好 行吗 可以吗 好么 行不行 请你 麻烦你",
+    "can you, could you, would you, will you, please, would you mind, please can you, please could you",
+)
+"""A question that holds one of these is a request."""
+
+STATES: dict[str, str] = {
+    **dict.fromkeys(
+        ("开着", "开着的", "打开着", "亮着", "亮着的", "打开的", "开了", "打开了", "turned on", "switched on"), "on"
+    ),
+    **dict.fromkeys(("关着", "关着的", "关上的", "关闭的", "关好了", "灭着", "turned off", "switched off"), "off"),
+    **dict.fromkeys(("closed", "shut"), "closed"),
+    **dict.fromkeys(("opened",), "open"),
+    **dict.fromkeys(("锁着", "锁着的", "锁好了", "locked"), "locked"),
+    **dict.fromkeys(("unlocked", "没锁"), "unlocked"),
+}
+"""How a device is, not what it should do; outside a question the device is told to become so."""
+STATE_CONCEPTS: dict[str, frozenset[str]] = {
+    "on": frozenset({"on", "open"}),
+    "off": frozenset({"off", "close"}),
+    "closed": frozenset({"close"}),
+    "open": frozenset({"open"}),
+    "locked": frozenset({"lock"}),
+    "unlocked": frozenset({"unlock"}),
+}
+
+WHEN = _split(
+    "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 "
+    "待会 待会儿 一会儿 一会后 稍后 过会儿 过一会 "
+    "分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天",
+    "tomorrow, tonight, later, when, whenever, if, unless, until, every day, every night, every morning, at noon, "
+    "at midnight, sunset, sunrise, in the morning, in the evening, yesterday, o'clock, am, pm, after sunset, "
+    "once, before, "
+    "after, next week, weekend, daily",
+)
+"""Another time, or a condition: what is said is not to be done now."""
+TIME_UNITS = _split(
+    "秒 秒钟 分 分钟 小时 个小时 钟头 点 点钟 点半 天 小时后 分钟后 秒后 秒钟后 个小时后 天后 号",
+    "second, seconds, minute, minutes, hour, hours, day, days, am, pm, o clock, sec, min, mins",
+)

@@ -1,0 +1,190 @@
+"""Reading a home from files: our own JSON, JSONL, a Home Assistant export, a SmartThings device list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from homing.devices.device import CommandSpec, Device, Room
+from homing.devices.home_assistant import read_entities, read_entity_rows
+from homing.devices.profiles import usual_commands
+from homing.devices.smartthings import read_items
+from homing.devices.vocabulary import canonical_type
+from homing.errors import InvalidArgument, NotFound
+
+SUFFIXES = ("", ".json", ".jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFile:
+    """The devices (groups among them) and rooms that were read."""
+
+    devices: tuple[Device, ...]
+    rooms: tuple[Room, ...] = ()
+
+
+def load_home(path: Path | str) -> HomeFile:
+    """Reads a file or a folder and says by its content what it is.
+
+    A folder may hold a Home Assistant export (`core.entity_registry`, `core.area_registry`, …), or `devices`, `rooms`
+    or `areas`, and `spec` (profiles) as .json or .jsonl. A device without commands gets the usual ones of its type.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _read_folder(path)
+    return _read_data(read_json(path), path)
+
+
+def load_commands(path: Path | str) -> list[CommandSpec]:
+    """Every command of a profile file, in order: an array or JSONL of profiles, or of commands themselves."""
+    return [command for commands in load_profiles(path).values() for command in commands]
+
+
+def load_profiles(path: Path | str) -> dict[str, tuple[CommandSpec, ...]]:
+    """Commands by profile id; commands that stand outside a profile are under the empty id."""
+    data = read_json(Path(path))
+    if isinstance(data, Mapping) and "profiles" in data:
+        data = data["profiles"]
+    return _profiles(data if isinstance(data, list) else [data], Path(path))
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document, or the list of the lines of a JSONL file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"no home at {path}; pass a .json or .jsonl file, or a folder with one") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path} cannot be read as UTF-8 text: {error}") from error
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as whole:
+        rows = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                try:
+                    rows.append(json.loads(line))
+                except json.JSONDecodeError as error:
+                    # A document over several lines is wrong where the document is; a JSONL file where the line is.
+                    where = f"line {number}: {error.msg}" if rows else f"line {whole.lineno}: {whole.msg}"
+                    raise InvalidArgument(f"{path} is neither JSON nor JSONL, {where}") from None
+        return rows
+
+
+def _read_folder(folder: Path) -> HomeFile:
+    registry = _find(folder, "core.entity_registry", "entity_registry", "entities")
+    if registry is not None:
+        parts = {
+            name: read_json(found)
+            for name in ("area", "device", "floor")
+            if (found := _find(folder, f"core.{name}_registry", f"{name}_registry"))
+        }
+        devices, rooms = read_entities(read_json(registry), **parts)
+        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+    listed = _find(folder, "devices", "home")
+    if listed is None:
+        raise NotFound(f"{folder} holds no devices.json, devices.jsonl, home.json or core.entity_registry")
+    places = _find(folder, "rooms", "areas")
+    profiles = _find(folder, "spec", "profiles")
+    return _read_data(
+        read_json(listed),
+        listed,
+        places=read_json(places) if places else None,
+        profiles=load_profiles(profiles) if profiles else None,
+    )
+
+
+def _find(folder: Path, *names: str) -> Path | None:
+    return next((p for name in names for suffix in SUFFIXES if (p := folder / f"{name}{suffix}").is_file()), None)
+
+
+def _read_data(
+    data: Any, path: Path, *, places: Any = None, profiles: Mapping[str, tuple[CommandSpec, ...]] | None = None
+) -> HomeFile:
+    if isinstance(data, Mapping) and "items" in data:
+        return HomeFile(tuple(_with_usual(read_items(data["items"], data.get("rooms") or places))))
+    if isinstance(data, Mapping) and "entities" in data.get("data", {}):
+        devices, rooms = read_entities(data)
+        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+    if isinstance(data, Mapping):
+        profiles = profiles or _profiles(data.get("profiles") or [], path)
+        places = data.get("rooms") or data.get("areas") or places
+        rows = [*(data.get("devices") or []), *(data.get("groups") or [])]
+    else:
+        rows = data
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise InvalidArgument(f'{path} lists no devices; expected a list of objects or {{"devices": […]}}')
+    if any("entity_id" in row or "area_id" in row for row in rows):
+        devices, rooms = read_entity_rows(rows, places)
+        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+    return HomeFile(
+        tuple(_with_usual([_device(row, profiles or {}, path, number) for number, row in enumerate(rows, 1)])),
+        tuple(_rooms(places, path)),
+    )
+
+
+def _device(row: Mapping[str, Any], profiles: Mapping[str, tuple[CommandSpec, ...]], path: Path, number: int) -> Device:
+    fields = {key: value for key, value in row.items() if key != "profile"}
+    commands = fields.get("commands")
+    if isinstance(commands, str) or (not commands and row.get("profile")):
+        name = commands if isinstance(commands, str) else str(row["profile"])
+        if name not in profiles:
+            known = ", ".join(sorted(profiles)) or "none"
+            raise InvalidArgument(f"{path}: device {number} has the profile {name!r}; known are: {known}")
+        fields["commands"] = profiles[name]
+    try:
+        return Device.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidArgument(f"{path}: device {number} ({row.get('id', 'no id')}): {_first(error)}") from None
+
+
+def _profiles(rows: Iterable[Any], path: Path) -> dict[str, tuple[CommandSpec, ...]]:
+    found: dict[str, list[CommandSpec]] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            if isinstance(row, Mapping) and ("commands" in row or "capabilities" in row):
+                name = str(row.get("id") or row.get("profile") or row.get("name") or number)
+                listed = row["commands"] if "commands" in row else row["capabilities"]
+                found.setdefault(name, []).extend(CommandSpec.model_validate(item) for item in listed)
+            else:
+                found.setdefault("", []).append(CommandSpec.model_validate(row))
+        except ValidationError as error:
+            raise InvalidArgument(f"{path}: profile {number}: {_first(error)}") from None
+    return {name: tuple(commands) for name, commands in found.items()}
+
+
+def _rooms(places: Any, path: Path) -> list[Room]:
+    """Rooms as names or objects; an entry of the type floor names a floor that rooms point to."""
+    rows = [{"name": row} if isinstance(row, str) else row for row in places or []]
+    floors = {row.get("id"): row.get("name") for row in rows if row.get("type") == "floor"}
+    try:
+        return [
+            Room(
+                name=row.get("name", ""),
+                floor=floors.get(row.get("floor"), row.get("floor")),
+                aliases=row.get("aliases"),
+            )
+            for row in rows
+            if row.get("type") != "floor"
+        ]
+    except ValidationError as error:
+        raise InvalidArgument(f"{path}: rooms: {_first(error)}") from None
+
+
+def _with_usual(devices: Iterable[Device]) -> list[Device]:
+    return [
+        device
+        if device.commands or device.members
+        else device.model_copy(update={"commands": usual_commands(canonical_type(device.type))})
+        for device in devices
+    ]
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'entry'}: {first['msg']}"

@@ -1,0 +1,55 @@
+"""What a sentence asks for, as fields: the QueryIR, published as JSON Schema by `QueryIR.model_json_schema()`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Quantifier = Literal["one", "all", "any", "except"]
+LAST_MENTIONED = "last-mentioned"
+
+
+class SpokenValue(BaseModel):
+    """The value in a sentence: a number with its unit, a word, or one end of whatever range the device has.
+
+    `relative` means "by so much", not "to so much".
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: float | None = None
+    unit: Literal["%", "°", "°C", "°F", "K"] | None = None
+    text: str | None = None
+    extreme: Literal["max", "min"] | None = None
+    relative: bool = False
+
+
+class QueryIR(BaseModel):
+    """One command or question about devices, understood but not yet looked up in a home.
+
+    `action` is the verb in the speaker's language. `scope_include` names rooms and floors; `scope_exclude` names rooms,
+    floors, devices or types. `type_word` is the word that was said for `type_hint` ("blinds" where the type is cover),
+    and `name_hint` whatever was said that is not understood otherwise. `negated` is a sentence that forbids (别开灯),
+    `deferred` one that speaks of another time or a condition: neither is ever acted upon. `compound` says that the
+    sentence holds more commands than this one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    raw: str = ""
+    action: str = ""
+    name_hint: str | None = None
+    type_hint: str | None = None
+    type_word: str | None = None
+    scope_include: tuple[str, ...] = ()
+    scope_exclude: tuple[str, ...] = ()
+    quantifier: Quantifier = "one"
+    references: tuple[Literal["last-mentioned", "here"], ...] = ()
+    property: str | None = None
+    value: SpokenValue | None = None
+    negated: bool = False
+    deferred: bool = False
+    compound: bool = False
+    confidence: float = Field(1.0, ge=0, le=1)
+    parser: Literal["rules", "llm"] = "rules"

@@ -1,0 +1,152 @@
+"""Which devices a QueryIR speaks of: by name, by room, by type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from homing.devices.candidate import NAME_HIT, ROOM_HIT, TYPE_HIT, Candidate
+from homing.devices.device import Device
+from homing.devices.home import Home
+from homing.devices.lexicon.properties import PERCENT_PROPERTY, PROPERTY_TYPES
+from homing.devices.lexicon.types import TypeWord
+from homing.devices.meaning import meaning_of
+from homing.devices.names import WORTH, NameMatch
+from homing.devices.query import QueryIR
+from homing.devices.scope import scope_of
+from homing.devices.spoken import singular, spoken
+from homing.devices.vocabulary import canonical_type
+
+TYPE_SCORE, ROOM_SCORE, PLACE_BONUS = 0.7, 0.5, 0.1
+
+SET_TYPES = {
+    "brightness": "light", "temperature": "climate", "color": "light", "color_temperature": "light",
+    "volume": "media_player", "position": "cover", "speed": "fan", "humidity": "humidifier", "mode": "climate",
+    "channel": "media_player", "source": "media_player",
+}  # fmt: skip
+"""The type that is meant where a sentence only says what to set: "set the brightness to 50%"."""
+
+
+def recall(devices: Iterable[Device] | Home, ir: QueryIR) -> list[Candidate]:
+    """Candidates inside the scope of the QueryIR, best first, with the reasons `name_hit`, `room_hit`, `type_hit`.
+
+    A name that no device has finds nothing, whatever the type: a device that was not named is not meant.
+    """
+    home = devices if isinstance(devices, Home) else Home(devices)
+    return recall_within(home, ir, scope_of(home, ir).ids)
+
+
+def recall_within(home: Home, ir: QueryIR, ids: frozenset[str]) -> list[Candidate]:
+    """The same among the given devices."""
+    word = type_word(home, ir)
+    reasons = (ROOM_HIT,) if ir.scope_include else ()
+    bonus = PLACE_BONUS if ir.scope_include else 0.0
+    by_name = _by_name(home, ir, ids, word)
+    found = {
+        match.device_id: Candidate(
+            home.placed[match.device_id].device,
+            min(1.0, WORTH[match.how] * match.likeness),
+            (NAME_HIT, *reasons, *((TYPE_HIT,) if word and home.fits(match.device_id, word) else ())),
+            explanation=_named(match),
+        )
+        for match in by_name
+    }
+    if ir.name_hint is None or _only_a_type(ir, word):
+        pool = _by_kind(home, ir, ids, word)
+        score = TYPE_SCORE if word is not None else ROOM_SCORE
+        why = (*reasons, *((TYPE_HIT,) if word is not None else ()))
+        for device_id in pool - found.keys():
+            device = home.placed[device_id].device
+            found[device_id] = Candidate(device, score + bonus, why, explanation=_placed(home, device_id, word))
+    order = {device_id: position for position, device_id in enumerate(home.placed)}
+    return sorted(found.values(), key=lambda candidate: (-candidate.score, order[candidate.device.id]))
+
+
+def type_word(home: Home, ir: QueryIR) -> TypeWord | None:
+    """What the type of a QueryIR means in this home."""
+    for said in (ir.type_word, ir.type_hint):
+        if said:
+            form = spoken(said)
+            known = home.vocabulary.type_word(form) or home.vocabulary.type_word(singular(form) or form)
+            if known is not None:
+                return known
+    if ir.type_hint:
+        canonical = canonical_type(ir.type_hint)
+        return TypeWord(canonical, frozenset({canonical}))
+    return None
+
+
+def _by_name(home: Home, ir: QueryIR, ids: frozenset[str], word: TypeWord | None) -> list[NameMatch]:
+    if ir.name_hint is None:
+        return []
+    matches = _of_kind(home, ir, home.names.find(ir.name_hint), ids, word)
+    if not matches and word is not None and ir.type_word:
+        # 书房的台灯 is 阅读台灯 or 台灯 2: without the type word, what is left must be in the name.
+        form = spoken(ir.name_hint)
+        rest = form.replace(ir.type_word, "").strip() if ir.type_word in form else form
+        if rest and rest != form:
+            matches = _of_kind(home, ir, home.names.containing(rest), ids, word)
+    best = max((WORTH[match.how] for match in matches), default=0.0)
+    return [match for match in matches if WORTH[match.how] >= best - 0.05]
+
+
+def _of_kind(
+    home: Home, ir: QueryIR, matches: list[NameMatch], ids: frozenset[str], word: TypeWord | None
+) -> list[NameMatch]:
+    """Those inside the scope that the type word does not contradict; a name may hold the word itself."""
+    kept = []
+    for match in matches:
+        if match.device_id not in ids:
+            continue
+        holds = ir.type_word is not None and (singular(ir.type_word) or ir.type_word) in spoken(match.name)
+        only = _only_a_type(ir, word)
+        if word is None or home.fits(match.device_id, word) or (holds and not only):
+            kept.append(match)
+    return kept
+
+
+def _only_a_type(ir: QueryIR, word: TypeWord | None) -> bool:
+    """Whether the name that was said is also just the word for the kind: a device called 空调, or Light."""
+    if word is None or ir.name_hint is None or ir.type_word is None:
+        return False
+    name, said = spoken(ir.name_hint), ir.type_word
+    return name in (said, singular(said))
+
+
+def _by_kind(home: Home, ir: QueryIR, ids: frozenset[str], word: TypeWord | None) -> set[str]:
+    if word is not None:
+        return home.of_type(word) & ids
+    types = _types_of_property(ir)
+    if types:
+        found = set[str]().union(*(home.by_type.get(name, set()) for name in types))
+        return found & ids
+    return {device_id for device_id in ids if not home.placed[device_id].device.members}
+
+
+def _types_of_property(ir: QueryIR) -> frozenset[str]:
+    """The types a bare property or value speaks of; asking may read a sensor, setting may not."""
+    asking = "query" in meaning_of(ir.action).concepts
+    if ir.property:
+        if asking:
+            return PROPERTY_TYPES.get(ir.property, frozenset())
+        return frozenset({SET_TYPES[ir.property]}) if ir.property in SET_TYPES else frozenset()
+    if ir.value is not None and (ir.value.unit == "%" or ir.value.extreme):
+        return frozenset({next(iter(PERCENT_PROPERTY))})
+    return frozenset()
+
+
+def _named(match: NameMatch) -> str:
+    how = {
+        "exact": "is called",
+        "alias": "is also called",
+        "homophone": "sounds like",
+        "part": "has it in its name",
+        "fuzzy": "is nearly",
+    }
+    return f"{how[match.how]}: {match.name}"
+
+
+def _placed(home: Home, device_id: str, word: TypeWord | None) -> str:
+    placed = home.placed[device_id]
+    parts = [f"is a {placed.type}"] if word is not None else []
+    parts += [f"in {placed.room}"] if placed.room else []
+    return " ".join(parts)

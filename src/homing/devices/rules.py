@@ -1,0 +1,278 @@
+"""The rule parser: deterministic, bilingual, without a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from homing.devices.clauses import Clause, clauses
+from homing.devices.lexer import Kind, Token, lex
+from homing.devices.lexicon.actions import Action, canonical
+from homing.devices.lexicon.properties import COLORS, MODES, PROPERTY_WORDS
+from homing.devices.phrases import Phrase, phrases
+from homing.devices.query import LAST_MENTIONED, QueryIR, SpokenValue
+from homing.devices.spoken import is_chinese, spoken
+from homing.devices.vocabulary import Vocabulary, canonical_type
+
+SURE, PARTLY, LOST = 0.85, 0.6, 0.3
+"""Confidence with everything understood, with words nobody knows, and without an action."""
+
+SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
+
+
+@dataclass
+class _Command:
+    """One command on the way to its QueryIRs."""
+
+    action: Action | None
+    property: str | None
+    value: SpokenValue | None
+    phrases: list[Phrase]
+    excluded: list[Phrase]
+    negated: bool
+    question: bool
+
+
+def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
+    """Every command of a sentence, in order; at least one QueryIR, without an action where there is none."""
+    form = spoken(text)
+    tokens = lex(form, vocabulary)
+    commands = _carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
+    deferred = any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)
+    chinese = is_chinese(form)
+    irs = [ir for command in commands for ir in _irs(command, text, chinese, vocabulary, deferred)]
+    if not irs:
+        return [QueryIR(raw=text, confidence=LOST, deferred=deferred)]
+    compound = len(irs) > 1
+    return [ir.model_copy(update={"compound": compound}) for ir in irs]
+
+
+def _commands(clause: Clause, form: str) -> list[_Command]:
+    """The commands of a clause: one, or one for each value (red, at 50%)."""
+    action = _joined(clause.actions)
+    found = phrases(clause.objects, form)
+    values, words = _values_or_words(clause, action, found)
+    if words:
+        found = _with_words(found, words)
+    if clause.question:
+        action = Action(frozenset({"query"}), action.property if action else None)
+    made = []
+    for value in values or (None,):
+        property_name = _property(clause, action, value)
+        meaning = _meaning(action, value, property_name, clause)
+        made.append(
+            _Command(
+                meaning, property_name, _spoken_value(value, meaning), found, phrases(clause.excluded, form),
+                clause.negated, clause.question,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _joined(actions: list[Action]) -> Action | None:
+    """停止播放 stops, 开始打扫 starts or cleans; a verb that only leads ("check", "set") yields to the other."""
+    if not actions:
+        return None
+    weak = {"query", "set"}
+    strong = [action for action in actions if not action.concepts <= weak] or actions
+    if "stop" in strong[0].concepts or len(strong) == 1:
+        first = strong[0]
+    else:
+        first = replace(strong[0], concepts=strong[0].concepts | strong[1].concepts)
+    implied = [action for action in actions if action.property] or [first]
+    types = [action for action in actions if action.type] or [first]
+    return replace(first, property=implied[0].property, type=types[0].type)
+
+
+def _values_or_words(
+    clause: Clause, action: Action | None, found: list[Phrase]
+) -> tuple[list[SpokenValue], list[Token]]:
+    """In "turn on the red lamp" and 打开灯2 the value is part of the name."""
+    values: list[SpokenValue] = []
+    words: list[Token] = []
+    switching = action is not None and bool(action.concepts & {"on", "off", "open", "close"}) and not clause.to_value
+    for token in clause.values:
+        value = token.value
+        if value is None:
+            continue
+        color = token.text in COLORS
+        mode = token.text in MODES and action is not None and "off" in action.concepts
+        bare = value.number is not None and value.unit is None
+        if (switching and found and (color or mode or bare)) or clause.question:
+            words.append(token)
+        else:
+            values.append(value)
+    return values, words
+
+
+def _with_words(found: list[Phrase], words: list[Token]) -> list[Phrase]:
+    text = " ".join(token.text for token in words)
+    last = found[-1] if found else Phrase()
+    head = last.unknown or last.type_text or last.name or ""
+    if last.name and not last.type:
+        head = last.name
+    last.unknown = " ".join(filter(None, (head, text))) if text.isascii() else text + head
+    return found or [last]
+
+
+def _property(clause: Clause, action: Action | None, value: SpokenValue | None) -> str | None:
+    if clause.properties:
+        return clause.properties[0].property
+    if action is not None and action.property:
+        return action.property
+    if value is None:
+        return None
+    if value.unit in ("°", "°C", "°F"):
+        return "temperature"
+    if value.unit == "K":
+        return "color_temperature"
+    if value.text:
+        return "color" if value.text in COLORS.values() and value.text not in MODES.values() else "mode"
+    return None
+
+
+def _meaning(
+    action: Action | None, value: SpokenValue | None, property_name: str | None, clause: Clause
+) -> Action | None:
+    """A value makes a command a setting; a property alone asks for it."""
+    if value is not None and (action is None or action.concepts & SWITCHING or action.concepts <= {"set"}):
+        direction = action.concepts & {"up", "down"} if action is not None else frozenset[str]()
+        if direction and value.number is not None and not clause.to_value:
+            return action
+        return Action(frozenset({"set"}), property_name, action.type if action else None)
+    if action is None and property_name is not None and not clause.excluded:
+        return Action(frozenset({"query"}), property_name)
+    return action
+
+
+def _spoken_value(value: SpokenValue | None, meaning: Action | None) -> SpokenValue | None:
+    if value is None or meaning is None:
+        return value
+    relative = bool(meaning.concepts & {"up", "down"}) and value.number is not None
+    return value.model_copy(update={"relative": relative})
+
+
+def _carry_over(commands: list[_Command]) -> list[_Command]:
+    """What one clause leaves out, its neighbour says: 打开空调，调到26度; 灯都关掉，别动卧室的."""
+    kept: list[_Command] = []
+    waiting: list[Phrase] = []
+    for position, command in enumerate(commands):
+        following = commands[position + 1] if position + 1 < len(commands) else None
+        before = kept[-1] if kept else None
+        if command.action is None and not command.phrases and command.excluded:
+            if before is not None:
+                before.excluded += command.excluded
+            else:
+                waiting += command.excluded
+            continue
+        if command.negated and before is not None and _takes_back(command, before):
+            before.excluded += command.phrases
+            continue
+        if command.negated and following is not None and any(phrase.rest for phrase in following.phrases):
+            waiting += command.phrases
+            _inherit_types(following, command)
+            continue
+        if command.action is None and command.value is None and before is not None and command.phrases:
+            command.action, command.property, command.value = before.action, before.property, before.value
+        elif command.action is None and before is None and following is not None and not following.phrases:
+            following.phrases = command.phrases
+            following.property = following.property or command.property
+            following.excluded += command.excluded
+            continue
+        if not command.phrases and before is not None and command.action is not None:
+            command.phrases = [replace(phrase) for phrase in before.phrases]
+        command.excluded += waiting
+        waiting = []
+        kept.append(command)
+    return kept
+
+
+def _takes_back(command: _Command, before: _Command) -> bool:
+    """Whether a "don't" narrows the command before it: 关掉所有的灯，不要关卧室的."""
+    if before.negated or not command.phrases or before.action is None:
+        return False
+    return command.action is None or bool(command.action.concepts & before.action.concepts)
+
+
+def _inherit_types(command: _Command, source: _Command) -> None:
+    for phrase in command.phrases:
+        if not phrase.headed and source.phrases:
+            phrase.type, phrase.type_text = source.phrases[0].type, source.phrases[0].type_text
+
+
+def _irs(command: _Command, text: str, chinese: bool, vocabulary: Vocabulary, deferred: bool) -> list[QueryIR]:
+    if command.action is None and not any(phrase.headed or phrase.places for phrase in command.phrases):
+        return []
+    action = ""
+    if command.action is not None:
+        words = PROPERTY_WORDS.get(command.property or "")
+        action = canonical(command.action.concepts, words, command.property, chinese)
+    targets = command.phrases or [Phrase()]
+    if command.question and any(phrase.name for phrase in targets):
+        # Reading does no harm: a known device is worth more than the words around it ("is the phone charging?").
+        targets = [replace(phrase, unknown=None) for phrase in targets if phrase.name]
+    return [_ir(command, action, phrase, text, vocabulary, deferred) for phrase in targets]
+
+
+def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: Vocabulary, deferred: bool) -> QueryIR:
+    name = phrase.unknown or phrase.name
+    if not phrase.headed and phrase.place_name and command.property is None and not phrase.quantifier:
+        name = phrase.place_name
+    type_hint, type_word = _type_hint(command, phrase, vocabulary)
+    excluded = _exclusions(command.excluded, phrase, vocabulary)
+    everywhere = phrase.whole or (phrase.rest and excluded)
+    quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere else "one")
+    if command.question and quantifier == "any":
+        quantifier = "all"
+    if action and (name or type_hint or phrase.places or phrase.reference or phrase.any_device or command.property):
+        confidence = PARTLY if phrase.unknown else SURE
+    else:
+        confidence = PARTLY if action else LOST
+    references = [LAST_MENTIONED] if phrase.reference else []
+    if phrase.here and not phrase.places:
+        references.append("here")
+    return QueryIR(
+        raw=text,
+        action=action,
+        name_hint=name,
+        type_hint=type_hint,
+        type_word=type_word,
+        scope_include=tuple(dict.fromkeys(vocabulary.place(place) or place for place in phrase.places)),
+        scope_exclude=excluded,
+        quantifier=quantifier,
+        references=tuple(references),
+        property=command.property,
+        value=command.value,
+        negated=command.negated,
+        deferred=deferred,
+        confidence=confidence,
+    )
+
+
+def _type_hint(command: _Command, phrase: Phrase, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
+    """The type in the words of the closed list, if the home has one, and the word that was said."""
+    hint = phrase.type.hint if phrase.type else None
+    types = phrase.type.types if phrase.type else frozenset[str]()
+    if hint is None and command.action is not None and command.action.type and not phrase.name:
+        hint, types = command.action.type, frozenset({command.action.type})
+    if hint is None:
+        return None, None
+    own = next((name for name in vocabulary.type_names if canonical_type(name) in types), None)
+    return own or hint, phrase.type_text
+
+
+def _exclusions(excluded: list[Phrase], target: Phrase, vocabulary: Vocabulary) -> tuple[str, ...]:
+    found: list[str] = []
+    for phrase in excluded:
+        places = [vocabulary.place(place) or place for place in phrase.places]
+        same_kind = phrase.type is None or phrase.type == target.type
+        name = phrase.unknown or (phrase.name if not (phrase.type and places) else None)
+        if name:
+            found.append(name)
+        elif places and same_kind:
+            found += places
+        elif places and phrase.type_text:
+            joint = "的" if is_chinese(phrase.type_text) else " "
+            found += [f"{place}{joint}{phrase.type_text}" for place in places]
+        elif phrase.type_text:
+            found.append(phrase.type_text)
+    return tuple(dict.fromkeys(found))
