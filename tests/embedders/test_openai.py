@@ -10,7 +10,7 @@ import pytest
 from homing.embedders.openai import OpenAIProvider
 from homing.errors import DimensionMismatch, EmbeddingError, TextTooLong
 from homing.testing.fake import FakeEmbedder
-from homing.testing.loopback import LoopbackApi
+from homing.testing.loopback import Fault, LoopbackApi
 
 
 @pytest.fixture
@@ -89,9 +89,9 @@ def test_a_text_that_the_api_still_refuses_is_text_too_long(api: LoopbackApi) ->
 
 
 def test_a_refusal_of_another_kind_says_what_the_api_said(api: LoopbackApi) -> None:
-    provider = at(api, model="text-embedding-ada-002", dimensions=1536)
-    provider._sent_dimensions = 1536
-    with pytest.raises(EmbeddingError, match="does not support specifying dimensions"):
+    provider = at(api)
+    api.faults = [Fault(status=400, body='{"error": {"message": "dimensions are not supported", "code": null}}')]
+    with pytest.raises(EmbeddingError, match=r"refused the request \(400\): dimensions are not supported"):
         provider.embed(["a"])
     provider.close()
 

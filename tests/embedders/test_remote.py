@@ -472,6 +472,23 @@ def test_the_environment_is_not_read(remote: Remote, api: LoopbackApi, monkeypat
     provider.close()
 
 
+def test_closing_while_others_embed_takes_nothing_from_them(provider: RemoteProvider, api: LoopbackApi) -> None:
+    api.always = Fault(delay=0.01)
+    outcomes = []
+
+    def embed() -> None:
+        for _ in range(20):
+            outcomes.append(provider.embed(["a"]).shape)
+
+    threads = [threading.Thread(target=embed) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        provider.close()
+        time.sleep(0.005)
+    assert outcomes == [(1, 64)] * 80
+
+
 def test_connections_are_kept_between_calls_and_closed_at_the_end(provider: RemoteProvider, api: LoopbackApi) -> None:
     for _ in range(3):
         provider.embed(["a"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 
+from homing.embedders.connections import Connections
 from homing.embedders.refusal import refusal
 from homing.embedders.secret import MASK, Secret
 from homing.errors import InvalidArgument, MalformedAnswer, ProviderUnavailable, Timeout
@@ -42,13 +41,11 @@ class JsonApi:
             raise InvalidArgument(f"{name}: timeout is in seconds and positive; got {timeout:g}")
         self._name = name
         self._base, self._auth = _split(name, base_url)
-        self._headers = {"content-type": "application/json", "accept": "application/json"}
         self._key = api_key
         self._key_header = key_header
         self._timeout = timeout
         self._proxy = _checked_proxy(name, proxy)
-        self._opening = threading.Lock()
-        self._client: httpx2.Client | None = None
+        self._connections = Connections(self._new_client)
 
     @property
     def base_url(self) -> str:
@@ -60,11 +57,28 @@ class JsonApi:
         end = time.monotonic() + self._timeout
         url = self._base.copy_with(path=f"{self._base.path.rstrip('/')}/{path.lstrip('/')}")
         who = f"{self._name} at {self._base}"
+        with self._connections.use() as client:
+            status, headers, content = self._exchange(client, url, body, who, end)
+        if status != 200:
+            raise refusal(who, status, headers, self._masked(content))
+        answer = _parsed(content)
+        if answer is NOT_JSON:
+            kind = headers.get("content-type", "no content type")
+            raise MalformedAnswer(f"{who}: the answer is not JSON ({kind}, {len(content)} bytes); check base_url")
+        return answer
+
+    def close(self) -> None:
+        """Closes the connections once no request uses them; the next request opens new ones."""
+        self._connections.close()
+
+    def _exchange(
+        self, client: httpx2.Client, url: httpx2.URL, body: Mapping[str, Any], who: str, end: float
+    ) -> tuple[int, Mapping[str, str], bytes]:
         try:
-            request = self._open().build_request(
-                "POST", url, content=json.dumps(body).encode(), headers=self._secrets()
-            )
-            response = self._open().send(request, stream=True)
+            request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=self._secrets())
+            response = client.send(request, stream=True)
+        except httpx2.ConnectTimeout as error:
+            raise ProviderUnavailable(f"{who} cannot be reached; is the address right?") from error
         except httpx2.TimeoutException as error:
             raise Timeout(f"{who}: no answer within {self._timeout:g} s") from error
         except httpx2.HTTPError as error:
@@ -72,44 +86,24 @@ class JsonApi:
                 f"{who} cannot be reached: {_why(error)}; is it running, is the address right?"
             ) from error
         try:
-            content = _read(response, end)
+            return response.status_code, response.headers, _read(response, end)
         except (httpx2.TimeoutException, TimeoutError) as error:
             raise Timeout(f"{who}: the answer took longer than {self._timeout:g} s") from error
         except httpx2.HTTPError as error:
             raise MalformedAnswer(f"{who}: the answer broke off: {_why(error)}") from error
         finally:
             response.close()
-        if response.status_code != 200:
-            raise refusal(who, response.status_code, response.headers, self._masked(content))
-        answer = _parsed(content)
-        if answer is NOT_JSON:
-            kind = response.headers.get("content-type", "no content type")
-            raise MalformedAnswer(f"{who}: the answer is not JSON ({kind}, {len(content)} bytes); check base_url")
-        return answer
 
-    def close(self) -> None:
-        """Closes the connections; the next request opens new ones."""
-        with self._opening:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-
-    def _open(self) -> httpx2.Client:
-        # Made at the first request, and without certificates where nothing is encrypted: reading them takes longer
-        # than a request to this machine.
-        with self._opening:
-            if self._client is None:
-                self._client = httpx2.Client(
-                    timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
-                    headers=self._headers,
-                    auth=self._auth,
-                    proxy=self._proxy,
-                    trust_env=False,
-                    verify=self._base.scheme == "https",
-                )
-                # Who forgets to close, or drops a provider that others still use, leaks nothing.
-                weakref.finalize(self, self._client.close)
-            return self._client
+    def _new_client(self) -> httpx2.Client:
+        return httpx2.Client(
+            timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
+            headers={"content-type": "application/json", "accept": "application/json"},
+            auth=self._auth,
+            proxy=self._proxy,
+            trust_env=False,
+            # Reading certificates takes longer than a request to this machine; plain HTTP needs none.
+            verify=self._base.scheme == "https",
+        )
 
     def _masked(self, content: bytes) -> bytes:
         text = self._key.hide_in(content.decode(errors="replace"))

@@ -20,7 +20,10 @@ PROVIDERS = {
     "dashscope": ("homing.embedders.dashscope", "DashScopeProvider"),
     "bundled": ("homing.embedders.local", "LocalProvider"),
 }
-"""Embedding types and what serves them. `local` is an Ollama server, as REQ-EMB-011 has it; `bundled` runs in this process."""
+"""Embedding types and what serves them.
+
+`local` is an Ollama server, as REQ-EMB-011 has it; `bundled` runs in this process.
+"""
 
 PROVIDER_TYPE_TO_EMBEDDING_TYPE = {
     "openai": "openai",

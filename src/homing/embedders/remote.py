@@ -99,8 +99,8 @@ class RemoteProvider(ABC):
         batches = self._split([self._prepared(text) for text in checked_texts(texts)])
         if not batches:
             return np.empty((0, self._width), dtype=np.float32)
-        if len(batches) == 1:
-            return self._rows_of(batches[0], kind)
+        if len(batches) == 1 or self._limits.requests == 1:
+            return np.concatenate([self._rows_of(batch, kind) for batch in batches])
         return np.concatenate(self._in_parallel(batches, kind))
 
     def truncated(self, texts: Sequence[str]) -> list[bool]:
