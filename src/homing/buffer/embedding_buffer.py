@@ -44,6 +44,10 @@ NOT_THE_TEXTS_FAULT = (
 )
 
 
+POLL = 0.25
+"""Seconds between two looks for what other processes queued."""
+
+
 @dataclass(frozen=True, slots=True)
 class BufferOptions:
     """When a batch goes out, and how failures are treated.
@@ -85,8 +89,9 @@ class EmbeddingBuffer:
         self._outbox = Outbox(database)
         self._wake = threading.Condition()
         self._stopping = False
-        self._draining = False
-        self._busy = 0
+        self._drains_asked = 0
+        self._drains_done = 0
+        self._at_work = 0
         self._failures = 0
         self._warned_full = False
         self._threads: list[threading.Thread] = []
@@ -127,7 +132,7 @@ class EmbeddingBuffer:
         """Start the workers. Starting twice is fine."""
         if self._threads:
             return
-        self._stopping = self._draining = False
+        self._stopping = False
         for number in range(self._options.workers):
             thread = threading.Thread(target=self._work, name=f"homing-buffer-{number}", daemon=True)
             thread.start()
@@ -161,9 +166,10 @@ class EmbeddingBuffer:
                 continue
             return self.pending == 0
         with self._wake:
-            self._draining = True
+            self._drains_asked += 1
+            asked = self._drains_asked
             self._wake.notify_all()
-            self._wake.wait_for(lambda: not self._draining and not self._busy, timeout)
+            self._wake.wait_for(lambda: self._drains_done >= asked and not self._at_work, timeout)
         return self.pending == 0
 
     def dead_letters(self) -> list[DeadLetter]:
@@ -179,9 +185,10 @@ class EmbeddingBuffer:
     def _work(self) -> None:
         while not self._stopping:
             with self._wake:
-                self._busy += 1
+                asked = self._drains_asked
+                draining = asked > self._drains_done
             try:
-                worked = self._tick()
+                worked = self._run_batch() if draining or self._batch_is_due() else False
             except HomingError as error:
                 log.warning("embedding buffer: %s", error)
                 worked = False
@@ -189,24 +196,28 @@ class EmbeddingBuffer:
                 log.exception("embedding buffer: unexpected failure; carrying on")
                 worked = False
             with self._wake:
-                self._busy -= 1
                 if not worked:
-                    self._draining = False
-                    self._wake.notify_all()
-                    self._wake.wait(min(0.25, self._options.batch_seconds))
+                    self._drains_done = max(self._drains_done, asked)
+                self._wake.notify_all()
+                if not worked and self._drains_asked == self._drains_done and not self._stopping:
+                    self._wake.wait(min(POLL, self._options.batch_seconds))
 
-    def _tick(self) -> bool:
-        """One batch if one is due; whether there was one."""
-        if not self._draining and not self._outbox.ready(self._options.batch_size, self._options.batch_seconds):
-            return False
-        return self._run_batch()
+    def _batch_is_due(self) -> bool:
+        return self._outbox.ready(self._options.batch_size, self._options.batch_seconds)
 
     def _run_batch(self) -> bool:
-        claimed = self._outbox.claim(self._options.batch_size, self._options.batch_bytes)
-        if claimed:
-            self._warn_when_full()
-            self._process(claimed)
-        return bool(claimed)
+        """One batch if anything is due; whether there was something."""
+        with self._wake:
+            self._at_work += 1
+        try:
+            claimed = self._outbox.claim(self._options.batch_size, self._options.batch_bytes)
+            if claimed:
+                self._warn_when_full()
+                self._process(claimed)
+            return bool(claimed)
+        finally:
+            with self._wake:
+                self._at_work -= 1
 
     def _process(self, claimed: Sequence[Claimed]) -> None:
         stored = self._already_stored(claimed)
