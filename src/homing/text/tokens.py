@@ -13,11 +13,12 @@ characters never reach a token, whatever the text was, so a quoted token cannot 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from operator import add
 
 from homing.text.folding import fold, fold_with_offsets
-from homing.text.stopwords import CHINESE, ENGLISH
+from homing.text.stopwords import CHINESE, COMMON, ENGLISH
 from homing.text.words import cut, cut_with_offsets, is_character, is_run, stem, word_tokens
 
 FTS5_TOKENIZE = "ascii tokenchars '+#.'"
@@ -47,8 +48,8 @@ def tokens(text: str) -> list[str]:
 def query_terms(query: str) -> list[str]:
     """What is asked: each term once, in order, without stop words, at most `MAX_TERMS` from `MAX_QUERY` characters.
 
-    A run of Chinese is asked by its pairs of characters; single ones are too frequent to tell texts apart, and are
-    asked only where they stand alone. A query of nothing but stop words is asked as it stands.
+    A run of Chinese is asked by its pairs of characters and by those single ideographs that are not common; a
+    character that stands alone is always asked. A query of nothing but stop words is asked as it stands.
     """
     return list(_terms(query[:MAX_QUERY]))
 
@@ -83,23 +84,39 @@ def _stretches(run: str, written: str, asked: frozenset[str]) -> list[tuple[int,
     """The longest stretches of a run that stand in `written` and hold something that was asked."""
     found: list[tuple[int, int]] = []
     end = 0
-    for start in range(len(run) - 1):
-        longer = max(end, start + 1)
+    for start in range(len(run)):
+        longer = max(end, start)
         while longer < len(run) and run[start : longer + 1] in written:
             longer += 1
-        if longer - start >= 2 and longer > end:
+        if longer > end and _holds(run[start:longer], asked):
             found.append((start, longer))
             end = longer
-    return [(first, last) for first, last in found if any(run[i : i + 2] in asked for i in range(first, last - 1))]
+    return found
+
+
+def _holds(stretch: str, asked: frozenset[str]) -> bool:
+    return not asked.isdisjoint(stretch) or not asked.isdisjoint(map(add, stretch, stretch[1:]))
 
 
 @lru_cache(maxsize=64)
 def _terms(query: str) -> tuple[str, ...]:
     terms: dict[str, None] = {}
     for piece in cut(fold(query)):
-        terms.update(dict.fromkeys(map(add, piece, piece[1:]) if is_run(piece) else word_tokens(piece)))
-    telling = [term for term in terms if term not in _STOP]
+        terms.update(dict.fromkeys(_asked_of_run(piece) if is_run(piece) else word_tokens(piece)))
+    telling = [term for term in terms if not _says_nothing(term)]
     return tuple((telling or list(terms))[:MAX_TERMS])
+
+
+def _asked_of_run(run: str) -> Iterator[str]:
+    for first, second in zip(run, [*run[1:], ""], strict=True):
+        if second:
+            yield first + second
+        if first >= "\u3400" and first not in COMMON and not "\uac00" <= first <= "\ud7fb":  # an ideograph
+            yield first
+
+
+def _says_nothing(term: str) -> bool:
+    return term in _STOP or (len(term) == 2 and term[0] in CHINESE and term[1] in CHINESE)
 
 
 def _characters_and_pairs(run: str) -> list[str]:
