@@ -73,7 +73,7 @@ class LoopbackApi:
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True)
 
     @property
     def url(self) -> str:
