@@ -13,7 +13,8 @@ from homing.stores.store import Store
 def open_store(url: str | Path, *, dimensions: int | None = None) -> Store:
     """Open the store at an address, made there if nothing is.
 
-    `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`. `dimensions` is the
+    `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`;
+    `postgresql://user:password@host:port/database`. `dimensions` is the
     width that every vector must have; without it each collection takes the width of its first vector.
     """
     address = str(url)
@@ -41,7 +42,28 @@ def _open_file(path: str, dimensions: int | None) -> Store:
     return SqliteStore(path, dimensions=dimensions)
 
 
-_SCHEMES: dict[str, Callable[[str, int | None], Store]] = {"sqlite": _open_sqlite}
+def _open_postgres(rest: str, dimensions: int | None) -> Store:
+    from homing.stores.postgres.store import PostgresStore
+
+    return PostgresStore(f"postgresql://{rest}", dimensions=dimensions)
+
+
+def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:
+    def open_at(rest: str, dimensions: int | None) -> Store:
+        from homing.stores.lance import Address, LanceStore
+
+        return LanceStore(Address.of_url(f"{scheme}://{rest}"), dimensions=dimensions)
+
+    return open_at
+
+
+_SCHEMES: dict[str, Callable[[str, int | None], Store]] = {
+    "sqlite": _open_sqlite,
+    "postgresql": _open_postgres,
+    "postgres": _open_postgres,
+    "lance": _open_lance("lance"),
+    "s3": _open_lance("s3"),
+}
 
 
 def _known() -> str:

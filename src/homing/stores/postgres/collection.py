@@ -1,0 +1,88 @@
+"""Collections: which there are, what is in them, and which model's vectors they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from homing.errors import InvalidArgument
+from homing.stores.arguments import checked_name
+from homing.stores.postgres.driver import Connection
+from homing.stores.postgres.schema import WIDEST_INLINE
+from homing.stores.store import CollectionInfo
+
+LONGEST_NAME = 2_400
+"""Bytes of a collection's name or a record's id: what fits into an entry of an index."""
+
+_COUNTS = (
+    "LEFT JOIN LATERAL (SELECT sum(t.records)::bigint AS records, sum(t.embedded)::bigint AS embedded, "
+    "sum(t.words)::bigint AS words FROM tallies t WHERE t.collection = c.id AND t.user_id = c.user_id) t ON true"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection as it was when it was looked up. `space` is None while nothing in it has a vector."""
+
+    id: int
+    name: str
+    user: str
+    space: int | None
+    model: str
+    dimensions: int
+    indexed: bool
+    """Whether the vectors of its space have an index."""
+    share: float
+    """Which part of the vectors of its space are its own, roughly."""
+    records: int
+    embedded: int
+    words: int
+
+
+def stored_name(value: object, what: str) -> str:
+    """A name that fits into an index."""
+    name = checked_name(value, what)
+    if len(name) * 4 > LONGEST_NAME and len(name.encode()) > LONGEST_NAME:
+        raise InvalidArgument(
+            f"{what} takes {len(name.encode())} bytes; PostgreSQL can index {LONGEST_NAME}: shorten it"
+        )
+    return name
+
+
+def rows_in(space: str) -> str:
+    """SQL for how many vectors a space holds, roughly: from the size of its table, which costs nothing to ask."""
+    width = f"CASE WHEN {space}.dimensions <= {WIDEST_INLINE} THEN 4 * {space}.dimensions + 60 ELSE 90 END"
+    return f"pg_relation_size(to_regclass('vectors_' || {space}.id)) / ({width})"
+
+
+def find(connection: Connection, user: str, name: str) -> Collection | None:
+    """The collection of a user that has this name, if there is one."""
+    row = connection.execute(
+        "SELECT c.id, c.space, s.model, s.dimensions, s.indexed, "
+        f"{rows_in('s')}, t.records, t.embedded, t.words "
+        f"FROM collections c LEFT JOIN spaces s ON s.id = c.space {_COUNTS} WHERE c.user_id = %s AND c.name = %s",
+        (user, name),
+    ).fetchone()
+    return None if row is None else _made(name, user, row)
+
+
+def _made(name: str, user: str, row: tuple[Any, ...]) -> Collection:
+    number, space, model, dimensions, indexed, rows, records, embedded, words = row
+    share = (embedded or 0) / max(rows or 0, embedded or 0, 1)
+    return Collection(
+        number, name, user, space, model or "", dimensions or 0, bool(indexed), share,
+        records or 0, embedded or 0, words or 0,
+    )  # fmt: skip
+
+
+def listed(connection: Connection, user: str) -> list[CollectionInfo]:
+    """The collections of a user that have records, by name."""
+    return [
+        CollectionInfo(*row)
+        for row in connection.execute(
+            "SELECT c.name, t.records, t.embedded, coalesce(s.model, ''), coalesce(s.dimensions, 0) "
+            f"FROM collections c LEFT JOIN spaces s ON s.id = c.space {_COUNTS} "
+            "WHERE c.user_id = %s AND t.records > 0 ORDER BY c.name",
+            (user,),
+        ).fetchall()
+    ]

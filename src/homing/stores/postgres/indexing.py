@@ -1,0 +1,132 @@
+"""Vector indexes, built in the background when a space has grown large enough to need one.
+
+Rows are far cheaper to write without the index, and building it once over many rows is far cheaper than growing it row
+by row. So the builder waits for a pause between writes, though not for ever, and builds without locking anybody out.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from homing.errors import HomingError
+from homing.stores.postgres.collection import rows_in
+from homing.stores.postgres.driver import Connection
+from homing.stores.postgres.migrations import lock_number
+from homing.stores.postgres.schema import vector_table
+from homing.stores.postgres.sessions import Sessions
+from homing.stores.postgres.vector_search import WIDEST_INDEXED
+
+logger = logging.getLogger(__name__)
+
+WORTHWHILE = 20_000
+"""Vectors of one model from which on an index pays: comparing fewer takes about as long as looking into it."""
+PAUSE = 2.0
+"""Seconds without a write after which an index is built."""
+PATIENCE = 120.0
+"""Seconds after which it is built though writes go on."""
+MEMORY_MB = (64, 2_048)
+"""The least and the most memory that a build asks the server for; it is fastest when its graph fits."""
+
+
+class Indexing:
+    """Builds the indexes of one schema; one process at a time does."""
+
+    def __init__(self, sessions: Sessions, schema: str) -> None:
+        self._sessions = sessions
+        self._schema = schema
+        self._changed = threading.Condition()
+        self._last_write = 0.0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._building: Connection | None = None
+
+    def written(self) -> None:
+        """Vectors were written: look soon whether an index is due."""
+        with self._changed:
+            self._last_write = time.monotonic()
+            if self._thread is None and not self._closing:
+                self._thread = threading.Thread(target=self._run, name="homing-postgres-index", daemon=True)
+                self._thread.start()
+
+    def build(self) -> None:
+        """Build now what is due, and return when it is there."""
+        self._sessions.alone(self._build_due)
+
+    def close(self) -> None:
+        """Stop building; what is half built is cleared away by the next who builds."""
+        with self._changed:
+            self._closing = True
+            building, thread = self._building, self._thread
+            self._changed.notify_all()
+        if building is not None:
+            building.cancel_safe(timeout=2.0)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=10.0)
+
+    def _run(self) -> None:
+        try:
+            if self._wait_for_pause():
+                self.build()
+        except HomingError as error:
+            # Searches compare one by one meanwhile, and the next write tries again.
+            if not self._closing:
+                logger.warning("no vector index was built: %s", error)
+        finally:
+            with self._changed:
+                self._thread = None
+
+    def _wait_for_pause(self) -> bool:
+        latest = time.monotonic() + PATIENCE
+        with self._changed:
+            while not self._closing:
+                until = min(self._last_write + PAUSE, latest)
+                left = until - time.monotonic()
+                if left <= 0:
+                    return True
+                self._changed.wait(left)
+        return False
+
+    def _build_due(self, connection: Connection) -> None:
+        due = connection.execute(
+            f"SELECT s.id, s.dimensions, {rows_in('s')} FROM spaces s "
+            f"WHERE NOT s.indexed AND s.dimensions <= %s AND {rows_in('s')} >= %s ORDER BY s.id",
+            (WIDEST_INDEXED, WORTHWHILE),
+        ).fetchall()
+        if not due or not self._lock(connection):
+            return
+        with self._changed:
+            if self._closing:
+                return
+            self._building = connection
+        try:
+            for space, dimensions, rows in due:
+                _build(connection, int(space), int(dimensions), int(rows))
+        finally:
+            with self._changed:
+                self._building = None
+
+    def _lock(self, connection: Connection) -> bool:
+        # Held by the session, which ends with this connection, however it ends.
+        row = connection.execute("SELECT pg_try_advisory_lock(%s)", (lock_number(self._schema, "index"),)).fetchone()
+        return bool(row and row[0])
+
+
+def _build(connection: Connection, space: int, dimensions: int, rows: int) -> None:
+    table = vector_table(space)
+    index = f"{table}_by_nearness"
+    started = time.monotonic()
+    memory = min(max(rows * (2 * dimensions + 400) // 1_000_000, MEMORY_MB[0]), MEMORY_MB[1])
+    connection.execute("SET statement_timeout = 0")
+    connection.execute(f"SET maintenance_work_mem = '{memory}MB'")
+    # What a build that was interrupted left behind is there but not valid, and is never used.
+    connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index}")
+    half = f"halfvec({dimensions})"
+    connection.execute(
+        f"CREATE INDEX CONCURRENTLY {index} ON {table} USING hnsw ((embedding::{half}) halfvec_ip_ops) "
+        "WITH (m = 16, ef_construction = 100)"
+    )
+    connection.execute(f"ANALYZE {table}, records, words")
+    connection.execute("UPDATE spaces SET indexed = true WHERE id = %s", (space,))
+    logger.info("indexed %d vectors of space %d in %.1f s", rows, space, time.monotonic() - started)

@@ -1,0 +1,86 @@
+"""The tables of the store. Steps are only ever added: what was released is never edited.
+
+Every table that holds somebody's data has a `user_id`, empty for what belongs to nobody in particular, so that a policy
+can fence it (fence.py). A collection belongs to one user: two users may have collections, and ids, of the same name.
+"""
+
+from __future__ import annotations
+
+from homing.errors import InvalidArgument
+from homing.stores.postgres.driver import Connection
+
+WIDEST = 16_000
+"""Dimensions that pgvector can hold."""
+WIDEST_INLINE = 1_800
+"""Dimensions up to which a vector stays in its row, on one page: comparing it then needs no second look-up."""
+
+# A record's key is never used twice, not even by a new version of the record. Texts that PostgreSQL cannot hold (NUL,
+# half a surrogate pair) are written escaped. Metadata is json: jsonb would change numbers, and refuses NUL.
+#
+# attributes and slots begin with, or depend on, the number of the collection: an index entry leads to records of one
+# collection only, whatever the others hold.
+#
+# tallies hold differences: each write adds a row, so that writers never wait for each other over a counter, and what a
+# transaction sees as the sum is exact. Now and then a writer folds the rows of a collection into one.
+_FIRST = """
+CREATE TABLE spaces(
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    model text COLLATE "C" NOT NULL, dimensions integer NOT NULL, indexed boolean NOT NULL DEFAULT false,
+    UNIQUE (model, dimensions)
+);
+CREATE TABLE collections(
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, space integer REFERENCES spaces,
+    UNIQUE (user_id, name)
+);
+CREATE TABLE tallies(
+    collection integer NOT NULL, user_id text COLLATE "C" NOT NULL,
+    records bigint NOT NULL, embedded bigint NOT NULL, words bigint NOT NULL
+);
+CREATE INDEX tallies_by_collection ON tallies(collection);
+CREATE SEQUENCE keys AS bigint;
+CREATE TABLE records(
+    key bigint PRIMARY KEY,
+    collection integer NOT NULL, user_id text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
+    attributes text[] COLLATE "C" NOT NULL, metadata json NOT NULL,
+    escaped boolean NOT NULL, text text NOT NULL, keywords text,
+    UNIQUE (collection, id)
+);
+CREATE INDEX records_by_attribute ON records USING gin (attributes);
+CREATE TABLE words(
+    record bigint PRIMARY KEY, collection integer NOT NULL, user_id text COLLATE "C" NOT NULL,
+    length integer NOT NULL, slots bigint[] NOT NULL, counts smallint[] NOT NULL
+);
+ALTER TABLE words ALTER slots SET STORAGE MAIN, ALTER counts SET STORAGE MAIN;
+CREATE INDEX words_by_collection ON words(collection);
+CREATE INDEX words_by_slot ON words USING gin (slots);
+"""
+
+STEPS: tuple[str, ...] = (_FIRST,)
+
+TABLES = ("spaces", "collections", "tallies", "records", "words")
+"""What the steps make; where one of these exists without our table of migrations, the schema is somebody else's."""
+
+
+def vector_table(space: int) -> str:
+    """The table that holds the vectors of a space."""
+    return f"vectors_{int(space)}"
+
+
+def create_vector_table(connection: Connection, space: int, dimensions: int) -> None:
+    """A table for the vectors of one model."""
+    table = vector_table(space)
+    storage = "PLAIN" if dimensions <= WIDEST_INLINE else "EXTERNAL"
+    connection.execute(
+        f"CREATE TABLE {table}(record bigint PRIMARY KEY, collection integer NOT NULL, "
+        f'user_id text COLLATE "C" NOT NULL, embedding vector({int(dimensions)}) NOT NULL);'
+        f"ALTER TABLE {table} ALTER embedding SET STORAGE {storage};"
+        f"CREATE INDEX {table}_by_collection ON {table}(collection)"
+    )
+
+
+def checked_width(dimensions: int) -> int:
+    """A width that pgvector can hold."""
+    if dimensions > WIDEST:
+        raise InvalidArgument(f"vectors of {dimensions} dimensions; PostgreSQL holds at most {WIDEST}")
+    return dimensions
