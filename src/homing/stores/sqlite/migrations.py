@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from homing.errors import StoreCorrupt, StoreReadOnly, StoreTooNew
+from homing.stores.sqlite.rows import rows
 
 logger = logging.getLogger(__name__)
 
@@ -28,16 +29,20 @@ Step = str | Callable[[apsw.Connection], None]
 
 def check_ours(connection: apsw.Connection, path: Path) -> bool:
     """Whether the file was set up by Homing; False for an empty one. Refuses foreign files and newer formats."""
-    application = connection.pragma("application_id")
+    # One statement, one snapshot: another process may be setting the file up between two.
+    [(application, version, tables)] = rows(
+        connection,
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+        "FROM pragma_application_id, pragma_user_version",
+    )
     if application == APPLICATION_ID:
-        version = connection.pragma("user_version")
         if version > FORMAT:
             raise StoreTooNew(
                 f"{path} has format {version}, this Homing knows {FORMAT}; upgrade Homing to open it",
                 details={"path": str(path), "found": version, "known": FORMAT},
             )
         return True
-    if application or connection.execute("SELECT count(*) FROM sqlite_schema").get:
+    if application or tables:
         raise StoreCorrupt(
             f"{path} is an SQLite database but not a Homing store; give another path", details={"path": str(path)}
         )

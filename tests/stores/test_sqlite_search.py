@@ -1,0 +1,244 @@
+"""Searching the copy in memory: as good as comparing everything, and never behind the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from homing.records import VectorRecord
+from homing.stores import SearchOptions
+from homing.stores.sqlite import SqliteStore, segments, text_search
+from homing.vectors import Matrix, Vector
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(path)
+    yield opened
+    opened.close()
+
+
+def gaussian(rows: int, width: int = 64, seed: int = 1) -> Matrix:
+    return np.random.default_rng(seed).standard_normal((rows, width)).astype(np.float32)
+
+
+def clustered(rows: int, width: int = 64) -> Matrix:
+    """Like the vectors of a real model: many near duplicates, a few dimensions much larger than the others."""
+    made = np.random.default_rng(2)
+    centres = made.standard_normal((rows // 50, width))
+    found = centres[made.integers(0, len(centres), rows)] + 0.08 * made.standard_normal((rows, width))
+    found[:, :3] *= 6
+    return found.astype(np.float32)
+
+
+def records(rows: Matrix, start: int = 0, collection: str = "c") -> list[VectorRecord]:
+    return [
+        VectorRecord(f"{number:06d}", collection, row, {"mod": number % 100, "even": number % 2 == 0}, "", "m")
+        for number, row in enumerate(rows, start=start)
+    ]
+
+
+def brute_force(rows: Matrix, query: Vector, allowed: Iterable[int], limit: int = 10) -> list[str]:
+    kept = np.array(list(allowed))
+    units = rows[kept].astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    order = np.argsort(-(units @ query.astype(np.float64)), kind="stable")[:limit]
+    return [f"{kept[place]:06d}" for place in order]
+
+
+def names(store: SqliteStore, query: Vector, limit: int = 10, pairs: Mapping[str, object] | None = None) -> list[str]:
+    return [match.id for match in store.search("c", query, limit, SearchOptions(pairs or {}))]
+
+
+@pytest.mark.parametrize("make", [gaussian, clustered])
+@pytest.mark.parametrize("pairs", [{}, {"mod": 7}, {"even": True}, {"mod": 8, "even": True}])
+def test_the_answer_is_that_of_comparing_everything(store: SqliteStore, make: object, pairs: dict[str, object]) -> None:
+    rows = gaussian(12_000) if make is gaussian else clustered(12_000)
+    store.upsert(records(rows))
+    allowed = [
+        number
+        for number in range(len(rows))
+        if pairs.get("mod", number % 100) == number % 100 and pairs.get("even", number % 2 == 0) == (number % 2 == 0)
+    ]
+    queries = rows[::400] + 0.3 * gaussian(len(rows[::400]), seed=5)
+    same = 0
+    for query in queries:
+        expected = brute_force(rows, query, allowed)
+        same += len(set(expected) & set(names(store, query, pairs=pairs)))
+    assert same >= 0.99 * 10 * len(queries)
+
+
+def test_distances_are_exact(store: SqliteStore) -> None:
+    rows = gaussian(3000)
+    store.upsert(records(rows))
+    units = rows.astype(np.float64) / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+    query = rows[5] + rows[6]
+    for match in store.search("c", query, 50):
+        exact = 1 - units[int(match.id)] @ query / np.linalg.norm(query)
+        assert match.distance == pytest.approx(exact, abs=1e-6)
+
+
+def test_a_record_is_its_own_nearest_at_distance_zero(store: SqliteStore) -> None:
+    rows = gaussian(2000)
+    store.upsert(records(rows))
+    for number in range(0, 2000, 200):
+        [match] = store.search("c", rows[number], 1)
+        assert match.id == f"{number:06d}"
+        assert match.distance == pytest.approx(0, abs=1e-6)
+
+
+def test_another_store_follows_thousands_of_small_changes(store: SqliteStore, path: Path) -> None:
+    """Small segments are merged underneath a reader that has seen some of them."""
+    other = SqliteStore(path)
+    made = np.random.default_rng(3)
+    rows = gaussian(400)
+    alive: dict[str, VectorRecord] = {}
+    for number in range(250):
+        chosen = records(rows[number : number + 1], start=int(made.integers(0, 120)))
+        store.upsert(chosen)
+        alive[chosen[0].id] = chosen[0]
+        if number % 4 == 3:
+            gone = sorted(alive)[int(made.integers(0, len(alive)))]
+            store.delete("c", [gone])
+            del alive[gone]
+        if number % int(made.integers(1, 40)) == 0:
+            assert sorted(match.id for match in other.search("c", rows[0], 1000)) == sorted(alive)
+    kept = np.stack([np.asarray(alive[name].embedding) for name in sorted(alive)])
+    for query in rows[300:310]:
+        expected = [sorted(alive)[int(place)] for place in brute_force(kept, query, range(len(kept)))]
+        assert names(store, query) == names(other, query) == expected
+    with store.database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM segments").get <= segments.SMALL_SEGMENTS + 1
+    assert store.check() == []
+    other.close()
+
+
+def test_removed_rows_are_forgotten_once_they_outweigh_the_others(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "DEAD_AT_LEAST", 100)
+    other = SqliteStore(path)
+    rows = gaussian(1000)
+    store.upsert(records(rows))
+    for _ in range(4):
+        for start in range(0, 1000, 250):
+            store.upsert(records(rows[start : start + 250], start=start))
+            assert names(other, rows[start]) == brute_force(rows, rows[start], range(1000))
+    store.delete("c", [f"{number:06d}" for number in range(900)])
+    assert sorted(names(other, rows[0], 100)) == [f"{number:06d}" for number in range(900, 1000)]
+    with store.database.reading() as connection:
+        held = connection.execute("SELECT sum(rows) FROM segments").get
+        epoch = connection.execute("SELECT epoch FROM matrices").get
+    assert held <= 300
+    assert epoch >= 3
+    assert store.check() == []
+    other.close()
+
+
+def test_memory_is_that_of_one_byte_per_dimension(store: SqliteStore) -> None:
+    store.upsert(records(gaussian(5000)))
+    store.search("c", gaussian(1)[0])
+    assert store.memory_bytes == 5000 * (64 + 4 + 8)
+
+
+def test_memory_is_bounded_by_letting_go_of_what_was_not_searched_lately(path: Path) -> None:
+    one = 1000 * (64 + 12)
+    store = SqliteStore(path, memory=2 * one)
+    rows = gaussian(1000)
+    for name in ("a", "b", "c", "d"):
+        store.upsert(records(rows, collection=name))
+    for _ in range(2):
+        for name in ("a", "b", "c", "d"):
+            assert store.search(name, rows[3], 1)[0].id == "000003"
+            assert store.memory_bytes <= 3 * one
+    store.close()
+
+
+def test_asking_for_collections_that_do_not_exist_costs_no_memory(store: SqliteStore) -> None:
+    for number in range(50):
+        assert store.search(f"nowhere {number}", gaussian(1)[0]) == []
+    assert store.memory_bytes == 0
+
+
+def test_a_thousand_equal_vectors_are_told_apart_by_id(store: SqliteStore) -> None:
+    rows = np.repeat(gaussian(3), [1000, 1, 1], axis=0)
+    store.upsert(reversed(records(rows)))
+    assert names(store, rows[0], 25) == [f"{number:06d}" for number in range(25)]
+
+
+def test_an_emptied_collection_takes_another_model(store: SqliteStore) -> None:
+    store.upsert(records(gaussian(10)))
+    store.delete("c", [f"{number:06d}" for number in range(10)])
+    store.upsert([VectorRecord("new", "c", np.ones(3, np.float32), {}, "", "another@3")])
+    assert names(store, np.ones(3, np.float32)) == ["new"]
+    assert store.collections()[0].model == "another@3"
+    assert store.check() == []
+
+
+def test_collections_beyond_the_keyword_tables_keep_apart(store: SqliteStore) -> None:
+    for number in range(70):
+        own = "own" + "abcdefghij"[number // 10] + "abcdefghij"[number % 10]
+        store.upsert([VectorRecord(f"{n}", f"c{number}", None, {}, f"共同 {own}") for n in range(3)])
+    assert len(store.search_text("c1", "共同", 100)) == 3
+    assert store.search_text("c1", "owndd") == []
+    assert store.drop("c33") == 3
+    assert len(store.search_text("c1", "ownab")) == 3
+    assert store.search_text("c33", "共同") == []
+    assert store.check() == []
+    with store.database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%USING fts5%'").get == 32
+
+
+class TestLargeCollection:
+    """More records than are scored at once; the budget is made small instead of the collection large."""
+
+    @pytest.fixture(autouse=True)
+    def small_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(text_search, "BUDGET", 50)
+
+    @pytest.fixture(autouse=True)
+    def texts(self, store: SqliteStore) -> None:
+        texts = [f"设备 device {'卧室' if number % 2 else '客厅'}" for number in range(300)]
+        texts[7] += " 稀有词 needle"
+        texts[8] += " 稀有词 needle"
+        texts[9] = "稀有词 needle"
+        store.upsert(
+            VectorRecord(f"{number:03d}", "c", None, {"third": number % 3}, text) for number, text in enumerate(texts)
+        )
+
+    def test_rare_words_lead_and_frequent_ones_decide_among_them(self, store: SqliteStore) -> None:
+        found = store.search_text("c", "卧室 needle", 3)
+        assert [match.id for match in found] == ["007", "009", "008"]
+        scores = [match.score or 0 for match in found]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_frequent_words_fill_up_what_rare_ones_leave(self, store: SqliteStore) -> None:
+        found = store.search_text("c", "卧室 稀有词", 20)
+        assert len(found) == 20
+        assert {match.id for match in found[:3]} == {"007", "008", "009"}
+        assert all("卧室" in match.text for match in found[3:])
+        scores = [match.score or 0 for match in found]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_texts_with_all_frequent_words_come_before_those_with_one(self, store: SqliteStore) -> None:
+        found = store.search_text("c", "卧室 device", 30)
+        assert len(found) == 30
+        assert all("卧室" in match.text for match in found)
+
+    def test_filters_hold_at_every_step(self, store: SqliteStore) -> None:
+        found = store.search_text("c", "needle device 卧室", 40, SearchOptions({"third": 1}))
+        assert len(found) == 40
+        assert all(match.metadata["third"] == 1 for match in found)
+        assert found[0].id == "007"
+
+    def test_no_record_comes_twice(self, store: SqliteStore) -> None:
+        found = [match.id for match in store.search_text("c", "needle device 卧室 客厅", 60)]
+        assert len(found) == len(set(found)) == 60
