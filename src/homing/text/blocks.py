@@ -114,7 +114,7 @@ def _breaks(first: str, above: str, below: str, join_dialogue_below: int) -> boo
             return False
     if below[0] == "\u3000":
         return True
-    if _ITEM.match(below) or _ITEM.match(first):
+    if _ITEM.match(below) or _ITEM.match(above) or _ITEM.match(first):
         return False
     if len(above) > LONGEST_WRAPPED:
         return True

@@ -68,29 +68,39 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).translate(_characters())
 
 
-def fold_with_offsets(text: str) -> tuple[str, list[int]]:
-    """The folded text, and for each of its characters (and its end) where in `text` that character begins.
+class Folded:
+    """A folded text that knows where in the original each of its characters came from.
 
-    Folds character by character, so it costs more than `fold`: for queries and for the texts that are shown.
+    Folds character by character, so it costs more than `fold`: for queries, and for the texts that are shown.
     """
-    if text.isascii():
-        return text, list(range(len(text) + 1))
-    pieces: list[str] = []
-    origin: list[int] = []
-    start = 0
-    for end in range(1, len(text) + 1):
-        if end < len(text) and _continues(text[end]):
-            continue
-        piece = fold(text[start:end])
-        pieces.append(piece)
-        origin += [start] * len(piece)
-        start = end
-    origin.append(len(text))
-    return "".join(pieces), origin
+
+    __slots__ = ("_ends", "_starts", "text")
+
+    def __init__(self, original: str) -> None:
+        pieces: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        start = 0
+        for end in range(1, len(original) + 1):
+            if end < len(original) and _continues(original[end]):
+                continue
+            piece = fold(original[start:end])
+            pieces.append(piece)
+            self._starts += [start] * len(piece)
+            self._ends += [end] * len(piece)
+            start = end
+        self.text = "".join(pieces)
+
+    def place(self, first: int, last: int) -> tuple[int, int]:
+        """Where in the original `text[first:last]`, which must not be empty, begins and ends."""
+        return self._starts[first], self._ends[last - 1]
 
 
 def _continues(character: str) -> bool:
-    """Whether NFKC may join the character to the one before it: accents, voicing marks, hangul vowels and finals."""
-    return character > "\u02ff" and (
-        unicodedata.combining(character) != 0 or character in "ﾞﾟ" or "\u1160" <= character <= "\u11ff"
+    """Whether the character belongs to the one before it: accents, voicing marks, hangul vowels, skin tones."""
+    return not character.isascii() and (
+        unicodedata.combining(character) != 0
+        or character in "ﾞﾟ"
+        or "\u1160" <= character <= "\u11ff"
+        or ord(character) in INVISIBLE
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from homing.text.folding import fold_with_offsets
+from homing.text.folding import Folded
 from homing.text.tokens import query_terms
 from homing.text.words import cut_with_offsets, is_run, word_tokens
 
@@ -24,19 +25,25 @@ def spans(query: str, text: str) -> list[Span]:
     overlap become one place.
     """
     asked = frozenset(query_terms(query))
-    folded, origin = fold_with_offsets(text)
-    places: list[tuple[int, int]] = []
-    for start, piece in cut_with_offsets(folded):
-        if not is_run(piece):
-            if not asked.isdisjoint(word_tokens(piece)):
-                places.append((start, start + len(piece)))
-            continue
-        for i, character in enumerate(piece, start):
-            length = 2 if folded[i : i + 2] in asked and i + 2 <= start + len(piece) else int(character in asked)
-            if not length:
-                continue
-            if places and places[-1][1] > i:
-                places[-1] = (places[-1][0], max(places[-1][1], i + length))
+    folded = Folded(text)
+    found: list[Span] = []
+    for start, piece in cut_with_offsets(folded.text):
+        for first, last in _places(piece, asked):
+            begin, end = folded.place(start + first, start + last)
+            if found and begin < found[-1].end:
+                found[-1] = Span(found[-1].start, max(end, found[-1].end))
             else:
-                places.append((i, i + length))
-    return [Span(origin[first], origin[last]) for first, last in places]
+                found.append(Span(begin, end))
+    return found
+
+
+def _places(piece: str, asked: frozenset[str]) -> Iterator[tuple[int, int]]:
+    if not is_run(piece):
+        if not asked.isdisjoint(word_tokens(piece)):
+            yield 0, len(piece)
+        return
+    for at, character in enumerate(piece):
+        if piece[at : at + 2] in asked:
+            yield at, min(at + 2, len(piece))
+        elif character in asked:
+            yield at, at + 1

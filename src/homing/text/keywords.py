@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from unicodedata import normalize
 
 from homing.errors import InvalidArgument
-from homing.text.folding import fold_with_offsets
+from homing.text.folding import Folded
 from homing.text.stopwords import CHINESE, ENGLISH
 from homing.text.tokens import MAX_QUERY
 from homing.text.words import MAX_TOKEN, cut_with_offsets, is_run
@@ -15,6 +15,8 @@ from homing.text.words import MAX_TOKEN, cut_with_offsets, is_run
 # Stop words of two and more characters, and single ones that are hardly ever part of a word; 用 would tear 用户 apart.
 _LONG = sorted((word for word in CHINESE if len(word) > 1), key=len, reverse=True)
 _STOP = re.compile("|".join([*_LONG, "[的吗呢吧啊呀嘛我你您他她它们这那哪谁请把被与或]"]))
+
+_PREPOSITIONS = "在是和对从给到为将及中里向于由"
 
 Place = tuple[int, int]
 
@@ -30,10 +32,10 @@ def extract_keywords(query: str, limit: int = 10) -> list[str]:
     if limit < 0:
         raise InvalidArgument(f"limit must not be negative; got {limit}")
     query = query[:MAX_QUERY]
-    folded, origin = fold_with_offsets(query)
+    folded = Folded(query)
     covering: list[Place] = []
     longer: list[Place] = []
-    for start, piece in cut_with_offsets(folded):
+    for start, piece in cut_with_offsets(folded.text):
         if is_run(piece):
             for first, last in _stretches(piece):
                 covering += [(start + a, start + b) for a, b in _pairs(piece, first, last)]
@@ -41,9 +43,10 @@ def extract_keywords(query: str, limit: int = 10) -> list[str]:
                     longer.append((start + first, start + last))
         elif piece.lower().strip("._'-") not in ENGLISH and piece not in CHINESE:
             covering.append((start, start + len(piece)))
-    places = _spread(_distinct(folded, covering), limit)
-    places += _spread(_distinct(folded, longer), limit - len(places))
-    found = (normalize("NFKC", query[origin[first] : origin[last]]).strip("._'- ") for first, last in sorted(places))
+    places = _spread(_distinct(folded.text, covering), limit)
+    places += _spread(_distinct(folded.text, longer), limit - len(places))
+    written = (folded.place(first, last) for first, last in sorted(places))
+    found = (normalize("NFKC", query[begin:end]).strip("._'- ") for begin, end in written)
     return [keyword[:MAX_TOKEN] for keyword in dict.fromkeys(found) if keyword]
 
 
@@ -59,14 +62,18 @@ def _stretches(run: str) -> Iterator[Place]:
 
 
 def _pairs(run: str, first: int, last: int) -> list[Place]:
-    """Pairs that cover a stretch of a run, the last a triple where the length is odd; a lone character takes its
-    neighbour."""
+    """Pairs that cover a stretch of a run, the last a triple where need be; a lone character takes its neighbour."""
+    if first == last:
+        return []
     if last - first == 1:
         if run[first] in CHINESE:
             return []
         return [(first - 1, last)] if first else [(first, last + 1)]
-    if (last - first) % 2 and run[first] in CHINESE:  # most words are two characters long: 在|注册|账号
-        first += 1
+    if (last - first) % 2:
+        # Most words are two characters long, so an odd stretch often holds a preposition: 用户|在|注册|账号.
+        for at in range(first, last, 2):
+            if run[at] in _PREPOSITIONS:
+                return _pairs(run, first, at) + _pairs(run, at + 1, last)
     ends = [*range(first + 2, last - 1, 2), last]
     pairs = zip([first, *ends], ends, strict=False)
     return [(start, end) for start, end in pairs if not CHINESE.issuperset(run[start:end])]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from operator import add
 
-from homing.text.folding import fold, fold_with_offsets
+from homing.text.folding import Folded, fold
 from homing.text.stopwords import CHINESE, COMMON, ENGLISH
 from homing.text.words import cut, cut_with_offsets, is_character, is_run, stem, word_tokens
 
@@ -64,9 +64,9 @@ def matched_terms(query: str, text: str) -> list[str]:
     asked = frozenset(_terms(query))
     written = fold(text)
     words = {word for piece in cut(written) if not is_run(piece) for word in word_tokens(piece)}
-    folded, origin = fold_with_offsets(query)
+    folded = Folded(query)
     matched: dict[str, None] = {}
-    for start, piece in cut_with_offsets(folded):
+    for start, piece in cut_with_offsets(folded.text):
         if is_run(piece):
             stretches = [(start + first, start + last) for first, last in _stretches(piece, written, asked)]
         elif asked.isdisjoint(parts := word_tokens(piece)):
@@ -76,7 +76,8 @@ def matched_terms(query: str, text: str) -> list[str]:
         else:
             matched.update(dict.fromkeys(part for part in parts[1:] if part in asked and part in words))
             stretches = []
-        matched.update(dict.fromkeys(query[origin[first] : origin[last]].strip() for first, last in stretches))
+        places = (folded.place(first, last) for first, last in stretches)
+        matched.update(dict.fromkeys(query[begin:end].strip() for begin, end in places))
     return list(matched)
 
 
