@@ -1,12 +1,12 @@
 """Vectors as one byte per dimension: small enough to hold all in memory, close enough to find the candidates.
 
 A row is scaled so that its largest component is 127, and rounded. A cosine computed from codes is off by a few
-ten-thousandths, far less than what separates the last match from the last candidate; the candidates are then compared
-exactly.
+ten-thousandths; whatever is within that margin of the last match is a candidate and is then compared exactly.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,20 +60,43 @@ def joined(parts: list[Codes], dimensions: int) -> Codes:
     )
 
 
-def scores(codes: Codes, query: Vector) -> Scores:
-    """How near each row is to the query, up to a factor that is the same for all."""
-    if not codes.count:
-        return np.empty(0, np.float32)
-    asked = encode(np.zeros(1, np.int64), query[np.newaxis, :]).rows[0]
-    products = np.asarray(simsimd.dot(asked, codes.rows)).reshape(-1)
-    found: Scores = np.multiply(products, codes.scales, dtype=np.float32, casting="same_kind")
-    return found
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A vector to compare with codes: itself encoded."""
+
+    code: npt.NDArray[np.int8]
+    scale: float
+
+    @classmethod
+    def of(cls, vector: Vector) -> Query:
+        """The query for a unit-length vector."""
+        encoded = encode(np.zeros(1, np.int64), vector[np.newaxis, :])
+        return cls(encoded.rows[0], float(encoded.scales[0]))
+
+    def scores(self, codes: Codes) -> Scores:
+        """The cosine of each row, as far as codes can tell."""
+        values = np.empty(codes.count, np.float32)
+        if codes.count:
+            simsimd.dot(self.code, codes.rows, out=values, out_dtype="float32")
+            values *= codes.scales
+            values *= np.float32(self.scale)
+        return values
+
+    def margin(self, codes: Codes) -> float:
+        """How far apart two scores must be for the order of the exact cosines to be the same.
+
+        Rounding moves each component by up to half a step, evenly; a cosine sums these errors of the row and of the
+        query, each weighted by the other, which is unit-length. Their deviation is a step over root twelve. Eight
+        deviations cover the difference of two scores with a chance of error below one in ten million.
+        """
+        step = float(codes.scales.max(initial=0.0))
+        return 8 * math.hypot(step, self.scale) / math.sqrt(12)
 
 
-def nearest(values: Scores, count: int) -> Positions:
-    """The `count` best positions, best first, and every further one that ties with the last; without empty ones."""
+def nearest(values: Scores, count: int, margin: float = 0.0) -> Positions:
+    """The `count` best positions, best first, and every further one within `margin` of the last; without empty ones."""
     everything = count >= len(values)
-    found = np.arange(len(values)) if everything else np.flatnonzero(values >= _threshold(values, count))
+    found = np.arange(len(values)) if everything else np.flatnonzero(values >= _threshold(values, count) - margin)
     found = found[np.isfinite(values[found])]
     return found[np.argsort(-values[found], kind="stable")]
 

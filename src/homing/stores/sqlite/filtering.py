@@ -9,8 +9,12 @@ import numpy as np
 
 from homing.stores.attributes import Filter
 from homing.stores.sqlite.codes import Keys
+from homing.stores.sqlite.rows import rows
 
 Binding = str | int | bytes
+
+COUNTED = 10_000
+"""How far pairs are counted to see which is the rarest."""
 
 _HAS = "collection = ? AND key = ? AND value IN (SELECT value FROM json_each(?))"
 
@@ -24,38 +28,45 @@ def conditions(collection: int, asked: Filter, record: str) -> tuple[str, list[B
     return sql, bindings
 
 
-def matching(connection: apsw.Connection, collection: int, asked: Filter, at_most: int) -> Keys | None:
-    """The keys of the records that pass a filter; None where there are more than `at_most`."""
+def is_selective(connection: apsw.Connection, collection: int, asked: Filter, few: int) -> bool:
+    """Whether a filter certainly lets no more than `few` records through."""
+    return any(_count(connection, collection, pair, few + 1) <= few for pair in asked)
+
+
+def matching(connection: apsw.Connection, collection: int, asked: Filter) -> Keys:
+    """The keys of all records that pass a filter."""
     # The rarest pair leads; the others are looked up for what it lets through.
     if len(asked) > 1:
-        asked = tuple(sorted(asked, key=lambda pair: _count(connection, collection, pair, at_most + 1)))
+        asked = tuple(sorted(asked, key=lambda pair: _count(connection, collection, pair, COUNTED)))
     first, *others = asked
     rest, bindings = conditions(collection, tuple(others), "a.record")
-    rows = connection.execute(
+    found = rows(
+        connection,
         "SELECT DISTINCT a.record FROM attributes a "
-        f"WHERE a.collection = ? AND a.key = ? AND a.value IN (SELECT value FROM json_each(?)){rest} LIMIT ?",
-        (*_bound(collection, *first), *bindings, at_most + 1),
-    ).fetchall()
-    if len(rows) > at_most:
-        return None
-    return np.sort(np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+        f"WHERE a.collection = ? AND a.key = ? AND a.value IN (SELECT value FROM json_each(?)){rest}",
+        (*_bound(collection, *first), *bindings),
+    )
+    return np.sort(np.fromiter((key for (key,) in found), np.int64, len(found)))
 
 
 def passing(connection: apsw.Connection, collection: int, asked: Filter, records: Keys) -> Keys:
-    """Those of these records that pass a filter, in the order given."""
+    """Those of these records that pass a filter."""
     sql, bindings = conditions(collection, asked, "given.value")
-    rows = connection.execute(
-        f"SELECT given.value FROM json_each(?) AS given WHERE 1{sql} ORDER BY given.key",
+    found = rows(
+        connection,
+        f"SELECT given.value FROM json_each(?) AS given WHERE 1{sql}",
         (json.dumps(records.tolist()), *bindings),
-    ).fetchall()
-    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    )
+    return np.fromiter((key for (key,) in found), np.int64, len(found))
 
 
 def _count(connection: apsw.Connection, collection: int, pair: tuple[str, tuple[str, ...]], at_most: int) -> int:
-    count: int = connection.execute(
-        f"SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?)", (*_bound(collection, *pair), at_most)
-    ).get
-    return count
+    [(count,)] = rows(
+        connection,
+        f"SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?)",
+        (*_bound(collection, *pair), at_most),
+    )
+    return int(count)
 
 
 def _bound(collection: int, key: str, values: tuple[str, ...]) -> tuple[Binding, ...]:

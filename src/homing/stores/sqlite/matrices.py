@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 import apsw
 import numpy as np
 
-from homing.stores.sqlite.codes import Codes, Keys, Positions, Scores, scores
+from homing.stores.sqlite.codes import Codes, Keys, Positions, Query, Scores
 from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.segments import Counters, Part, counters, parts, removed_after
-from homing.vectors import Vector
 
 MEMORY = 2 * 1024**3
 """Bytes that all matrices of a store may take together, by default."""
@@ -33,9 +32,9 @@ class Snapshot:
     dead: Positions
     ascending: bool
 
-    def scores(self, query: Vector) -> Scores:
-        """How near each row is; nothing where the row was removed."""
-        values = scores(self.codes, query)
+    def scores(self, query: Query) -> Scores:
+        """The score of each row; nothing where the row was removed."""
+        values = query.scores(self.codes)
         values[self.dead] = -np.inf
         return values
 
@@ -48,7 +47,7 @@ class Snapshot:
             found = found[self.codes.records[found] == records]
         else:
             found = np.flatnonzero(np.isin(self.codes.records, records))
-        return np.setdiff1d(found, self.dead)
+        return np.setdiff1d(found, self.dead) if self.dead.size else found
 
 
 class Matrix:

@@ -83,8 +83,8 @@ class _Index:
             found = rows(
                 self._connection,
                 f"SELECT rowid, score FROM (SELECT rowid, -bm25({self._table}) AS score FROM {self._table} "
-                f"WHERE {self._within}{self._passes} ORDER BY rowid DESC LIMIT {max(BUDGET, limit)}) ORDER BY score DESC LIMIT ?",
-                (expression, *self._bindings, reach),
+                f"WHERE {self._within}{self._passes} ORDER BY rowid DESC LIMIT ?) ORDER BY score DESC LIMIT ?",
+                (expression, *self._bindings, max(BUDGET, limit), reach),
             )
             if len(found) < reach or found[-1][1] < found[limit - 1][1]:
                 return found
@@ -93,9 +93,9 @@ class _Index:
 
     def _filter(self, collection: int, asked: Filter) -> tuple[str, list[filtering.Binding]]:
         # The plus keeps SQLite from running the whole query once for every record that passes.
-        named = filtering.matching(self._connection, collection, asked, NAMED) if asked else None
-        if named is None:
+        if not filtering.is_selective(self._connection, collection, asked, NAMED):
             return filtering.conditions(collection, asked, f"+{self._table}.rowid")
+        named = filtering.matching(self._connection, collection, asked)
         return " AND +rowid IN (SELECT value FROM json_each(?))", [json.dumps(named.tolist())]
 
     def _by_frequency(self, terms: Sequence[str]) -> tuple[list[str], list[str]]:
