@@ -17,6 +17,12 @@ def test_rows_have_unit_length_even_when_tiny_or_huge() -> None:
     assert np.allclose(rows, [[0.6, 0.8], [0.6, 0.8]])
 
 
+@pytest.mark.parametrize("width", [2, 3, 8, 384])
+def test_normalising_again_changes_no_bit(width: int) -> None:
+    rows = normalise(np.random.default_rng(width).standard_normal((2_000, width)))
+    assert np.array_equal(normalise(rows), rows)
+
+
 @pytest.mark.parametrize("row", [[0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0]])
 def test_a_row_without_direction_is_refused(row: list[float]) -> None:
     with pytest.raises(InvalidArgument, match="no direction"):

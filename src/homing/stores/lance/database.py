@@ -1,0 +1,186 @@
+"""One folder (or prefix in object storage) of LanceDB tables, shared by threads and processes.
+
+A table named `homing` marks the place as ours and says in which format it is. A place that has other things in it but
+not that mark is left as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
+from homing.stores.lance.address import LOCK, Address
+from homing.stores.lance.durable import durable
+from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, arrow, lancedb
+from homing.stores.lance.faults import translated
+from homing.stores.lance.locking import WAIT, WriteLock
+from homing.stores.lance.table import Table, key_field
+
+logger = logging.getLogger(__name__)
+
+MARK = "homing"
+"""The table that marks a place; the catalog of collections keeps its rows in it."""
+FORMAT = 1
+_FORMAT_KEY = b"homing.format"
+
+
+class Database:
+    """Tables by name. Reads see every commit that was made before they began, by whomever.
+
+    A process that was forked after opening must open its own: the library's threads do not survive a fork.
+    """
+
+    def __init__(self, address: Address | str | Path, *, wait: float = WAIT) -> None:
+        self.address = address if isinstance(address, Address) else Address.of_folder(address)
+        self._process = os.getpid()
+        self._closed = False
+        self._prepare_folder()
+        self.lock = WriteLock(self.address.lock, wait=wait)
+        with translated(self.address):
+            self._connection = lancedb().connect(
+                self.address.uri,
+                read_consistency_interval=timedelta(0),
+                storage_options=dict(self.address.options) or None,
+            )
+            self.mark = self._marked()
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name, if there is one."""
+        self.check_open()
+        with translated(self.address):
+            if name not in self.names():
+                return None
+            return Table(self, name, self.handle(name))
+
+    def handle(self, name: str) -> Handle:
+        """LanceDB's own handle of a table that exists."""
+        self.check_open()
+        return self._connection.open_table(name)
+
+    def create(self, name: str, schema: ArrowSchema, rows: ArrowTable | None = None) -> Table:
+        """A new table with these rows, in one commit. The lock must be held."""
+        self.check_open()
+        folder = self.address.folder
+        with translated(self.address), durable(folder and folder / f"{name}.lance"):
+            return Table(self, name, self._connection.create_table(name, rows, schema, on_bad_vectors="null"))
+
+    def drop(self, name: str) -> None:
+        """Remove a table and what is left of one that was never finished. The lock must be held."""
+        self.check_open()
+        with translated(self.address):
+            if name in self.names():
+                self._connection.drop_table(name, ignore_missing=True)
+
+    def names(self) -> list[str]:
+        """The tables there are, unfinished ones included."""
+        self.check_open()
+        found: list[str] = []
+        with translated(self.address):
+            token: str | None = None
+            while True:
+                page = self._connection.list_tables(page_token=token, limit=1_000)
+                found += page.tables
+                token = page.page_token
+                if not token or not page.tables:
+                    return found
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock: nobody else on this machine writes meanwhile."""
+        self.check_open()
+        with self.lock.held():
+            self.check_open()
+            yield
+
+    def close(self) -> None:
+        """Refuse further calls. What was written is in place already."""
+        self._closed = True
+
+    def check_open(self) -> None:
+        """Raises where the database was closed, or belongs to the process this one was forked from."""
+        if self._closed:
+            raise StoreError(f"{self.address} is closed; open it again")
+        if self._process != os.getpid():
+            raise StoreError(f"{self.address} was opened before this process was forked; open it again in this process")
+
+    def _prepare_folder(self) -> None:
+        folder = self.address.folder
+        if folder is None:
+            return
+        if folder.exists() and not folder.is_dir():
+            raise StoreCorrupt(
+                f"{folder} is a file where a folder of LanceDB tables is expected; give another path",
+                details={"path": str(folder)},
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreReadOnly(
+                f"the folder {folder} cannot be created: {error.strerror}", details={"path": str(folder)}
+            ) from error
+
+    def _marked(self) -> Table:
+        if MARK not in self.names() or self._unfinished():
+            with self.lock.held():
+                # Another process may have made it while this one waited for the lock.
+                if MARK not in self.names() or self._unfinished():
+                    self._make_mark()
+        handle = self._connection.open_table(MARK)
+        found = (handle.schema.metadata or {}).get(_FORMAT_KEY)
+        if found is None:
+            raise self._foreign([MARK])
+        if int(found) > FORMAT:
+            raise StoreTooNew(
+                f"{self.address} has format {int(found)}, this Homing knows {FORMAT}; upgrade Homing to open it",
+                details={"path": str(self.address), "found": int(found), "known": FORMAT},
+            )
+        return Table(self, MARK, handle)
+
+    def _unfinished(self) -> bool:
+        """Whether the process that was making the mark was killed: it has neither a version nor any data."""
+        folder = self.address.folder
+        if folder is None:
+            return False
+        mark = folder / f"{MARK}.lance"
+        return mark.is_dir() and not any(mark.glob("_versions/*.manifest")) and not any(mark.glob("data/*"))
+
+    def _make_mark(self) -> None:
+        others = self._others()
+        if others:
+            raise self._foreign(others)
+        if MARK in self.names():
+            logger.warning("%s: finishing what a killed process began", self.address)
+            self._connection.drop_table(MARK, ignore_missing=True)
+        self._connection.create_table(MARK, schema=mark_schema())
+
+    def _others(self) -> list[str]:
+        """What is here besides our own mark and lock."""
+        folder = self.address.folder
+        if folder is None:
+            return sorted(name for name in self.names() if name != MARK)
+        return sorted(entry.name for entry in folder.iterdir() if entry.name not in {LOCK, f"{MARK}.lance"})
+
+    def _foreign(self, found: list[str]) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"{self.address} is not a Homing store: it holds {', '.join(found[:3])}; give another place",
+            details={"path": str(self.address), "found": found[:10]},
+        )
+
+
+def mark_schema() -> ArrowSchema:
+    """The columns of the marking table; see `catalog`."""
+    pa = arrow()
+    fields: list[Any] = [
+        key_field("collection"),
+        pa.field("table", pa.string(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("since", pa.float64(), nullable=False),
+    ]
+    return pa.schema(fields, metadata={_FORMAT_KEY: str(FORMAT).encode()})

@@ -1,0 +1,218 @@
+"""The store on LanceDB: a table for each collection, in a folder or in object storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from homing.errors import DimensionMismatch, ModelMismatch
+from homing.records import Match, VectorRecord
+from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
+from homing.stores.attributes import wanted
+from homing.stores.batches import batches
+from homing.stores.lance import checkup, reading, text_search, vector_index, vector_search
+from homing.stores.lance.address import Address
+from homing.stores.lance.catalog import Catalog, Entry
+from homing.stores.lance.database import Database
+from homing.stores.lance.faults import fault, is_gone
+from homing.stores.lance.filtering import condition
+from homing.stores.lance.indexes import key_index, labels_index, words_index
+from homing.stores.lance.rows import Space, space_of
+from homing.stores.lance.table import Table, any_of
+from homing.stores.lance.upkeep import Limits, Upkeep
+from homing.stores.lance.writing import Writer
+from homing.stores.store import CollectionInfo, SearchOptions
+from homing.vectors import Vector, as_vector
+
+T = TypeVar("T")
+
+ATTEMPTS = 5
+"""How often a read is begun again because the version it read was cleaned up meanwhile."""
+
+
+class LanceStore:
+    """A `Store` in a folder, or in object storage.
+
+    Vectors are kept at unit length, exactly, and searched exactly: by a scan while they are few, later through an index
+    whose candidates are compared exactly. Several processes of one machine may write at once; a read sees everything
+    that was committed before it began, by whomever. One call that writes to several collections is all or nothing, also
+    when the process is killed, but somebody who reads meanwhile may see one collection before the other.
+    """
+
+    def __init__(
+        self, address: Address | str | Path, *, dimensions: int | None = None, limits: Limits | None = None
+    ) -> None:
+        self.database = Database(address)
+        self.dimensions = dimensions
+        self._catalog = Catalog(self.database)
+        limits = limits or Limits()
+        self._upkeep = Upkeep(
+            (key_index(), labels_index(), words_index()),
+            vectors=lambda table: vector_index.build(table, limits.vector_index),
+            vectors_due=lambda table, rows: vector_index.is_due(table, rows, limits.vector_index),
+            limits=limits,
+        )
+
+    def upsert(self, records: Iterable[VectorRecord]) -> int:
+        """Write records; see `Store.upsert`. Everything that can be worked out is, before the lock is taken."""
+        self.database.check_open()
+        prepared = batches(records, self.dimensions)
+        if not prepared:
+            return 0
+        with self.database.writing():
+            written = Writer(self.database, self._catalog).upsert(prepared)
+        for table in written:
+            self._upkeep.wrote(table)
+        return sum(len(batch.records) for batch in prepared)
+
+    def search(
+        self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The nearest records; see `Store.search`."""
+        checked_name(collection, "collection")
+        query, limit = as_vector(vector, dimensions=self.dimensions), checked_limit(limit)
+        asked = condition(wanted(options))
+        model = options.model if options is not None else ""
+
+        def ask(table: Table) -> list[Match]:
+            space = space_of(table.schema)
+            if space is None or not limit or not _fits(table, space, collection, query, model):
+                return []
+            return vector_search.search(table, space, collection, query, limit, asked)
+
+        return self._read(collection, ask, [])
+
+    def search_text(
+        self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The records that share words with the query; see `Store.search_text`."""
+        checked_name(collection, "collection")
+        checked_text(query, "a query")
+        limit, asked = checked_limit(limit), condition(wanted(options))
+
+        def ask(table: Table) -> list[Match]:
+            return text_search.search(table, collection, query, limit, asked) if limit else []
+
+        return self._read(collection, ask, [])
+
+    def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
+        """The records that exist, in the order asked for; see `Store.get`."""
+        checked_name(collection, "collection")
+        asked = checked_names(ids, "id")
+        nothing: dict[str, VectorRecord] = {}
+        found = self._read(collection, lambda table: reading.with_ids(table, collection, asked), nothing)
+        return [found[name] for name in asked if name in found]
+
+    def records(self, collection: str) -> Iterator[VectorRecord]:
+        """Every record by id; see `Store.records`. As of one commit, unless it is cleaned up while it is being read."""
+        checked_name(collection, "collection")
+        self.database.check_open()
+        return self._all(collection)
+
+    def _all(self, collection: str) -> Iterator[VectorRecord]:
+        last: str | None = None
+        for attempt in range(ATTEMPTS):
+            table = self._catalog.table(collection)
+            if table is None:
+                return
+            try:
+                for record in reading.after(table, collection, last):
+                    last = record.id
+                    yield record
+                return
+            except (RuntimeError, ValueError, OSError) as error:
+                if attempt == ATTEMPTS - 1 or not is_gone(error):
+                    raise fault(self.database.address, error) from error
+
+    def delete(self, collection: str, ids: Sequence[str]) -> int:
+        """Remove records everywhere; see `Store.delete`."""
+        checked_name(collection, "collection")
+        unwanted = checked_names(ids, "id")
+        if not unwanted:
+            self.database.check_open()
+            return 0
+        with self.database.writing():
+            self._catalog.settle()
+            self._catalog.check_free([collection])
+            table = self._catalog.table(collection)
+            if table is None:
+                return 0
+            removed = table.delete(any_of("id", list(dict.fromkeys(unwanted))))
+        self._upkeep.wrote(table)
+        return removed
+
+    def drop(self, collection: str) -> int:
+        """Remove a collection; see `Store.drop`."""
+        checked_name(collection, "collection")
+        with self.database.writing():
+            self._catalog.settle()
+            self._catalog.check_free([collection])
+            entry = self._catalog.entries().get(collection)
+            if entry is None:
+                return 0
+            count = self._catalog.open(entry).count()
+            dropping = Entry(collection, entry.table, "dropping")
+            self._catalog.begin([dropping])
+            self._catalog.undo([dropping])
+        self._upkeep.wrote(self.database.mark)
+        return count
+
+    def collections(self) -> list[CollectionInfo]:
+        """The collections that have records; see `Store.collections`."""
+        names = sorted(name for name, entry in self._catalog.entries().items() if entry.visible)
+        found = [self._read(name, _counted(name), None) for name in names]
+        return [info for info in found if info is not None and info.records]
+
+    def check(self) -> list[str]:
+        """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""
+        return list(checkup.findings(self._catalog))
+
+    def close(self) -> None:
+        """Finish merging and indexing what is due, then let go. Closing twice is fine."""
+        self._upkeep.close()
+        self.database.close()
+
+    def _read(self, collection: str, ask: Callable[[Table], T], nothing: T) -> T:
+        """Ask a collection's table. A version that was cleaned up, or a table that was dropped, is looked up again."""
+        for attempt in range(ATTEMPTS):
+            table = self._catalog.table(collection)
+            if table is None:
+                return nothing
+            try:
+                return ask(table)
+            except (RuntimeError, ValueError, OSError) as error:
+                if attempt == ATTEMPTS - 1 or not is_gone(error):
+                    raise fault(self.database.address, error) from error
+        raise AssertionError("unreachable")
+
+
+def _counted(name: str) -> Callable[[Table], CollectionInfo]:
+    def ask(table: Table) -> CollectionInfo:
+        space = space_of(table.schema)
+        records = table.handle.count_rows()
+        embedded = table.handle.count_rows("text_hash IS NOT NULL") if space is not None else 0
+        if space is None or not embedded:
+            return CollectionInfo(name, records, 0, "", 0)
+        return CollectionInfo(name, records, embedded, space.model, space.dimensions)
+
+    return ask
+
+
+def _fits(table: Table, space: Space, collection: str, query: Vector, model: str) -> bool:
+    """Whether the query can be compared with what is there; False where no vector is left. Refuses one that cannot."""
+    if len(query) == space.dimensions and model in ("", space.model):
+        return True
+    if not table.handle.count_rows("text_hash IS NOT NULL"):
+        return False
+    if len(query) != space.dimensions:
+        raise DimensionMismatch(
+            f"collection {collection!r} holds vectors of {space.dimensions} dimensions, the query has {len(query)}; "
+            "embed it with the model of the collection",
+            details={"expected": space.dimensions, "actual": len(query)},
+        )
+    raise ModelMismatch(
+        f"collection {collection!r} holds vectors of {space.model!r}, the query comes from {model!r}; "
+        "embed it with that model, or embed the collection again",
+        details={"collection": collection, "expected": space.model, "actual": model},
+    )

@@ -1,0 +1,84 @@
+"""The index of a vector column: one byte per dimension in partitions, read as widely as recall asks for.
+
+Measured at 100,000 vectors of 384 dimensions: with the candidates compared exactly it finds what a full scan finds in
+an eighth of the time, takes a quarter of the room of full vectors, and is built in seconds. Product quantization and
+single bits lose matches; a graph finds no more and takes minutes to build.
+
+How many partitions a search must read differs from corpus to corpus, so it is tried out on the corpus itself, and where
+no number reaches the wanted recall the exact scan stays.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from homing.stores.lance.engine import Handle, part
+from homing.stores.lance.rows import INDEXED, PROBES, VECTOR, matrix_of, space_of
+from homing.stores.lance.table import Table
+from homing.stores.lance.vector_search import nearest
+from homing.vectors import Matrix, normalise
+
+logger = logging.getLogger(__name__)
+
+RECALL = 0.99
+"""Share of the true ten nearest that must be among the candidates."""
+PARTITION = 4_096
+"""Rows that a partition should have."""
+QUERIES = 24
+TOP = 10
+CANDIDATES = TOP + 3 * TOP + 32
+"""As many as a search for ten compares."""
+
+
+def is_due(table: Table, rows: int, from_rows: int) -> bool:
+    """Whether a table has grown so much that its vectors should be indexed, or indexed anew."""
+    space = space_of(table.schema)
+    return space is not None and rows >= max(from_rows, 4 * space.indexed)
+
+
+def build(table: Table, from_rows: int) -> None:
+    """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready."""
+    rows = table.count()
+    vectors = table.count("text_hash IS NOT NULL")
+    probes = 0
+    if vectors >= from_rows:
+        partitions = max(2, vectors // PARTITION)
+        with table.database.writing():
+            table.note(VECTOR, {PROBES: "0"})
+        kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
+        table.handle.create_index(VECTOR, config=kind, replace=True)
+        probes = calibrate(table.snapshot(), partitions)
+    with table.database.writing():
+        table.note(VECTOR, {PROBES: str(probes), INDEXED: str(rows)})
+    logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
+
+
+def calibrate(handle: Handle, partitions: int) -> int:
+    """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
+    queries = _queries(handle)
+    truth = [_ids(handle, query, TOP, 0) for query in queries]
+    probes = 4
+    while True:
+        probes = min(probes, partitions)
+        found = [_ids(handle, query, CANDIDATES, probes) for query in queries]
+        recall = np.mean([len(true & near) / len(true) for true, near in zip(truth, found, strict=True)])
+        if recall >= RECALL:
+            return probes
+        if probes == partitions:
+            return 0
+        probes *= 2
+
+
+def _queries(handle: Handle) -> Matrix:
+    """Vectors like those a search brings: near some that are there, and not on top of them."""
+    chance = np.random.default_rng(0)
+    offsets = chance.choice(handle.count_rows(), size=4 * QUERIES).tolist()
+    rows = matrix_of(handle.take_offsets(sorted(set(offsets))).select([VECTOR]).to_arrow())[:QUERIES]
+    noise = chance.standard_normal(rows.shape).astype(np.float32)
+    return normalise(rows + 0.7 * normalise(noise))
+
+
+def _ids(handle: Handle, query: Matrix, reach: int, probes: int) -> set[str]:
+    return set(nearest(handle, query, reach, probes).select(["id", "_distance"]).to_arrow()["id"].to_pylist())
