@@ -15,9 +15,13 @@ from homing.devices.similarity import SimilarityFunc, VectorSimilarity, default_
 from homing.devices.spoken import is_chinese, spoken
 from homing.devices.values import Fitted, fit, nudge, takes_values
 from homing.devices.vocabulary import canonical_type
+from homing.text.tokens import query_terms, tokens
 
 THRESHOLD = 0.5
 """Likeness from which a command is what the action asks for."""
+
+UNKNOWN_VERB = 0.6
+"""The same for a verb that no lexicon knows; the command must also share a word with it."""
 
 BY_TYPE = {
     "light": "brightness", "climate": "temperature", "media_player": "volume", "fan": "speed", "cover": "position",
@@ -77,12 +81,18 @@ def best_command(
     action, asked, property_name = _asked(ir, type_name)
     similar = similarity_func or default_similarity()
     said = spoken(ir.raw)
+    feature = [word for text in meaning_of(ir.action).rest for word in text.split()] if asked else []
+    threshold = threshold if asked else max(threshold, UNKNOWN_VERB)
     best: Match | None = None
     for command in commands:
         does = command_meaning(command)
         if not _possible(asked, property_name, ir.value, command, does):
             continue
         texts = wordings(command)
+        if feature and not all(any(word in spoken(text) for text in texts) for word in feature):
+            continue
+        if not asked and not _knows_words(ir.action, command, does):
+            continue
         if isinstance(similar, VectorSimilarity):
             likeness = similar.best(action, texts)
         else:
@@ -134,6 +144,14 @@ def _possible(
     if "set" in asked:
         return bool(does.concepts & {"set", "up", "down"}) or (takes_values(command) and "query" not in does.concepts)
     return bool(accepted(asked) & does.concepts)
+
+
+def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:
+    """Whether a command speaks of what an unknown verb says: 摇头 is 开始摇头, and not 停止摇头."""
+    if opposed(frozenset({"start"}), does.concepts):
+        return False
+    said = set(query_terms(action))
+    return any(said & set(tokens(text)) for text in (command.description, *command.synonyms))
 
 
 def _fitted(asked: frozenset[str], value: SpokenValue | None, command: CommandSpec) -> Fitted:

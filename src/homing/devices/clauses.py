@@ -27,6 +27,7 @@ class Clause:
     negated: bool = False
     question: bool = False
     to_value: bool = False
+    english: bool = False
 
     @property
     def empty(self) -> bool:
@@ -72,6 +73,11 @@ def bind(tokens: list[Token]) -> list[Token]:
     """English verbs joined with their particles, and words that are verb and noun decided for one of them."""
     tokens = _decide_nouns(tokens)
     carriers = [i for i, token in enumerate(tokens) if token.is_a(Kind.CARRIER)]
+    left_alone = next((i for i, token in enumerate(tokens) if token.text in TRIGGERS), len(tokens))
+    tokens = [
+        replace(t, kinds=frozenset({Kind.OF})) if t.is_a(Kind.PARTICLE) and i > left_alone else t
+        for i, t in enumerate(tokens)
+    ]
     particles = [i for i, token in enumerate(tokens) if token.is_a(Kind.PARTICLE)]
     verbs = [i for i, token in enumerate(tokens) if token.action is not None]
     close_by = [i for i in particles if i - 1 in carriers]
@@ -110,7 +116,7 @@ def _decide_nouns(tokens: list[Token]) -> list[Token]:
         if token.is_a(Kind.CARRIER):
             verb = (first or followed) and not (i > 0 and tokens[i - 1].is_a(Kind.TYPE, Kind.NAME, Kind.PLACE))
         else:
-            verb = first and not sure and len(content) > 1
+            verb = first and not sure
         keep = {Kind.ACTION, Kind.CARRIER} if verb else {Kind.TYPE, Kind.NAME}
         decided[i] = replace(
             token,
@@ -220,12 +226,13 @@ def _sort(tokens: list[Token]) -> Clause:
             clause.objects.append(token)
         elif token.action is not None:
             clause.actions.append(token.action)
+            clause.english |= token.text.isascii()
         elif token.state is not None:
             if not clause.question:
                 clause.actions.append(Action(words.STATE_CONCEPTS[token.state]))
             else:
                 clause.actions.append(Action(frozenset({"query"})))
-        elif token.is_a(Kind.VALUE):
+        elif token.is_a(Kind.VALUE) and not (token.is_a(Kind.TYPE) and _is_head(outside, token)):
             clause.values.append(token)
         elif token.is_a(Kind.PROPERTY):
             clause.properties.append(token)
@@ -234,6 +241,11 @@ def _sort(tokens: list[Token]) -> Clause:
         ):
             clause.objects.append(token)
     return clause
+
+
+def _is_head(tokens: list[Token], token: Token) -> bool:
+    """In "turn on the heating" heating is the device, in "set the AC to heating" it is the mode."""
+    return not any(other is not token and other.is_a(Kind.NAME, Kind.TYPE, Kind.REFERENCE) for other in tokens)
 
 
 def _next_value(tokens: list[Token]) -> bool:

@@ -83,9 +83,12 @@ INFLECTED = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.ANY_DEVICE, Kind.PROPERTY, K
 NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
 
 
-def lex(form: str, vocabulary: Vocabulary) -> list[Token]:
-    """The tokens of a sentence in its comparable form; what nothing knows is UNKNOWN, never dropped."""
-    edges = _edges(form, vocabulary)
+def lex(form: str, vocabulary: Vocabulary, *, without: frozenset[str] = frozenset()) -> list[Token]:
+    """The tokens of a sentence in its comparable form; what nothing knows is UNKNOWN, never dropped.
+
+    `without` are words that are not to be found.
+    """
+    edges = _edges(form, vocabulary, without)
     best: list[tuple[float, Token | None]] = [(0.0, None)]
     best += [(float("inf"), None) for _ in form]
     for start in range(len(form)):
@@ -93,8 +96,10 @@ def lex(form: str, vocabulary: Vocabulary) -> list[Token]:
         if cost == float("inf"):
             continue
         for price, token in edges[start]:
-            # Between equal prices the longer first word wins: 关上|上面 over 关|上上面.
-            if cost + price < best[token.end][0]:
+            known_cost, known = best[token.end]
+            # Between equal prices the longer first word wins: 这里|的 over 这|里的.
+            tie = cost + price == known_cost and known is not None and token.start > known.start
+            if cost + price < known_cost or tie:
                 best[token.end] = (cost + price, token)
     tokens: list[Token] = []
     last = best[-1][1]
@@ -105,7 +110,7 @@ def lex(form: str, vocabulary: Vocabulary) -> list[Token]:
     return _join_unknown(tokens[::-1])
 
 
-def _edges(form: str, vocabulary: Vocabulary) -> dict[int, list[tuple[float, Token]]]:
+def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[int, list[tuple[float, Token]]]:
     known, longest = _lexicon()
     lengths = sorted({*range(1, longest + 1), *vocabulary.lengths}, reverse=True)
     edges: dict[int, list[tuple[float, Token]]] = defaultdict(list)
@@ -115,7 +120,7 @@ def _edges(form: str, vocabulary: Vocabulary) -> dict[int, list[tuple[float, Tok
             continue
         for length in lengths:
             end = start + length
-            if end <= len(form) and _stands_alone(form, start, end):
+            if end <= len(form) and _stands_alone(form, start, end) and form[start:end] not in without:
                 token = _word(form[start:end], vocabulary, known)
                 if token is not None:
                     price = NAME_COST if token.is_a(Kind.NAME, Kind.PLACE) else KNOWN_COST

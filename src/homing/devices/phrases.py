@@ -8,6 +8,7 @@ from itertools import pairwise
 from homing.devices.lexer import Kind, Token
 from homing.devices.lexicon.types import TypeWord
 from homing.devices.query import Quantifier
+from homing.devices.spoken import spoken
 
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
 
@@ -22,6 +23,7 @@ class Phrase:
     type: TypeWord | None = None
     type_text: str | None = None
     unknown: str | None = None
+    feature: str | None = None
     any_device: bool = False
     quantifier: Quantifier | None = None
     reference: bool = False
@@ -72,10 +74,9 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         else:
             _take_word(phrase, token)
     phrase.unknown = _unknown_text(stretch, form)
-    if phrase.unknown and phrase.name and not phrase.type:
-        # A known name inside a longer word that nobody knows is not that name.
-        touching = any(t.is_a(Kind.NAME) for t in stretch)
-        phrase.name = None if touching and not phrase.unknown.isascii() else phrase.name
+    if phrase.unknown and phrase.name and spoken(phrase.name) not in phrase.unknown:
+        # 客厅空调的童锁: a known device, and something about it that only its commands may know.
+        phrase.feature, phrase.unknown, phrase.type, phrase.type_text = phrase.unknown, None, None, None
     return phrase
 
 
@@ -126,9 +127,9 @@ def _unknown_text(stretch: list[Token], form: str) -> str | None:
     if not marks:
         return None
     first, last = marks[0], marks[-1]
-    while last + 1 < len(stretch) and stretch[last + 1].start - stretch[last].end <= 1:
+    while last + 1 < len(stretch) and not form[stretch[last].end : stretch[last + 1].start].strip():
         last += 1
-    while first > 0 and stretch[first].start - stretch[first - 1].end <= 1:
+    while first > 0 and not form[stretch[first - 1].end : stretch[first].start].strip():
         first -= 1
     return form[stretch[first].start : stretch[last].end]
 

@@ -98,7 +98,8 @@ def _of_kind(
         if match.device_id not in ids:
             continue
         holds = ir.type_word is not None and (singular(ir.type_word) or ir.type_word) in spoken(match.name)
-        only = _only_a_type(ir, word)
+        # A sensor called Light is not meant by "the light" while there are lights; a switch called Coffee Maker is.
+        only = _only_a_type(ir, word) and word is not None and bool(home.of_type(word))
         if word is None or home.fits(match.device_id, word) or (holds and not only):
             kept.append(match)
     return kept

@@ -29,6 +29,9 @@ from homing.errors import EmbeddingError
 
 logger = logging.getLogger(__name__)
 
+NOT_SWITCHED = ALWAYS_ASK | {"cover"}
+"""What a sentence must name to move: "everything" does not mean them."""
+
 
 class DeviceRetriever:
     """Answers sentences about one home.
@@ -112,8 +115,11 @@ class DeviceRetriever:
             return _asked(ir, "unknown_room", chinese, what=place, offers=near)
         for stranger in scope.unknown_exclusions:
             return _asked(ir, "unknown_device", chinese, what=stranger, offers=self._near(stranger))
-        if LAST_MENTIONED in ir.references or _says_no_object(ir):
-            return self._refer(scoped, state, room, scope.ids, similar, chinese)
+        bare = _says_no_object(ir)
+        if LAST_MENTIONED in ir.references or bare:
+            referred = self._refer(scoped, state, room, scope.ids, similar, chinese)
+            if referred.decision == "act" or not (bare and (ir.property or ir.value)):
+                return referred
         candidates = self._recall(scoped, room, scope.ids)
         if not candidates:
             what = ir.name_hint or ir.type_word or ir.type_hint or ir.raw
@@ -157,12 +163,14 @@ class DeviceRetriever:
     def _decide(
         self, ir: QueryIR, candidates: list[Candidate], group: bool, similar: SimilarityFunc | None, chinese: bool
     ) -> Step:
-        able = self._able(ir, self._members(candidates), similar)
+        members = self._members(candidates)
+        able = self._able(ir, members, similar)
         if not able:
             names = [candidate.device.name for candidate in candidates]
             return _refused(ir, "no_matching_command", chinese, what="、".join(names[:3]) or ir.raw, offers=names)
         able = _best_tier(ir, able)
-        if len(able) > 1 and not self._may_act_on_all(ir, able, group):
+        expanded = len(members) > len(candidates)
+        if len(able) > 1 and not expanded and not self._may_act_on_all(ir, able, group):
             if ir.quantifier == "any":
                 able = able[:1]
             else:
@@ -176,9 +184,9 @@ class DeviceRetriever:
     def _able(self, ir: QueryIR, candidates: list[Candidate], similar: SimilarityFunc | None) -> list[Candidate]:
         able = filter_by_capability(candidates, ir, similarity_func=similar, threshold=self._threshold)
         untyped = ir.type_hint is None and ir.name_hint is None and LAST_MENTIONED not in ir.references
-        if untyped and ir.property is None:
-            # "Turn everything off" does not unlock doors.
-            able = [candidate for candidate in able if self._type(candidate) not in ALWAYS_ASK]
+        if untyped and ir.property is None and ir.quantifier in ("all", "except"):
+            # "Turn everything off" closes no curtain and unlocks no door.
+            able = [candidate for candidate in able if self._type(candidate) not in NOT_SWITCHED]
         if able or "query" not in meaning_of(ir.action).concepts:
             return able
         # A state can be read without a command for it, from a device that has what is asked for.
@@ -208,7 +216,7 @@ class DeviceRetriever:
             return False
         if any(self._type(candidate) in ALWAYS_ASK for candidate in able):
             return False
-        if LAST_MENTIONED in ir.references or all("in " in c.explanation and NAME_HIT in c.reasons for c in able):
+        if LAST_MENTIONED in ir.references:
             return True
         named = ir.name_hint is not None and NAME_HIT in able[0].reasons
         says_what = ir.type_hint is not None or ir.property is not None or ir.value is not None
@@ -246,7 +254,7 @@ def _refused_value(ir: QueryIR, candidate: Candidate) -> str | None:
 def _says_no_object(ir: QueryIR) -> bool:
     """Only a verb: 再亮一点, 关掉."""
     said = ir.name_hint or ir.type_hint or ir.scope_include or ir.scope_exclude or "here" in ir.references
-    return not said and ir.quantifier == "one" and not (ir.property or ir.value)
+    return not said and ir.quantifier == "one"
 
 
 def _resumed(ir: QueryIR, state: DialogueState) -> QueryIR:

@@ -30,12 +30,13 @@ class _Command:
     excluded: list[Phrase]
     negated: bool
     question: bool
+    english: bool
 
 
 def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     """Every command of a sentence, in order; at least one QueryIR, without an action where there is none."""
     form = spoken(text)
-    tokens = lex(form, vocabulary)
+    tokens = _with_a_verb(form, vocabulary)
     commands = _carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
     deferred = any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)
     chinese = is_chinese(form)
@@ -44,6 +45,23 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
         return [QueryIR(raw=text, confidence=LOST, deferred=deferred)]
     compound = len(irs) > 1
     return [ir.model_copy(update={"compound": compound}) for ir in irs]
+
+
+def _with_a_verb(form: str, vocabulary: Vocabulary) -> list[Token]:
+    """The tokens; where no verb is left, a name may have swallowed it: 把大门锁上, in a home with a 大门锁."""
+    tokens = lex(form, vocabulary)
+    if any(
+        token.is_a(Kind.ACTION, Kind.CARRIER, Kind.PARTICLE, Kind.STATE, Kind.VALUE, Kind.QUESTION) for token in tokens
+    ):
+        return tokens
+    without = frozenset(token.text for token in tokens if token.is_a(Kind.NAME))
+    while without:
+        other = lex(form, vocabulary, without=without)
+        if any(token.is_a(Kind.ACTION) for token in other):
+            return other
+        longer = frozenset(token.text for token in other if token.is_a(Kind.TYPE) and len(token.text) > 1)
+        without = without | longer if longer else frozenset()
+    return tokens
 
 
 def _commands(clause: Clause, form: str) -> list[_Command]:
@@ -62,7 +80,7 @@ def _commands(clause: Clause, form: str) -> list[_Command]:
         made.append(
             _Command(
                 meaning, property_name, _spoken_value(value, meaning), found, phrases(clause.excluded, form),
-                clause.negated, clause.question,
+                clause.negated, clause.question, clause.english,
             )
         )  # fmt: skip
     return made
@@ -205,7 +223,7 @@ def _irs(command: _Command, text: str, chinese: bool, vocabulary: Vocabulary, de
     action = ""
     if command.action is not None:
         words = PROPERTY_WORDS.get(command.property or "")
-        action = canonical(command.action.concepts, words, command.property, chinese)
+        action = canonical(command.action.concepts, words, command.property, chinese and not command.english)
     targets = command.phrases or [Phrase()]
     if command.question and any(phrase.name for phrase in targets):
         # Reading does no harm: a known device is worth more than the words around it ("is the phone charging?").
@@ -214,17 +232,24 @@ def _irs(command: _Command, text: str, chinese: bool, vocabulary: Vocabulary, de
 
 
 def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: Vocabulary, deferred: bool) -> QueryIR:
+    excluded = _exclusions(command.excluded, phrase, vocabulary)
     name = phrase.unknown or phrase.name
+    if phrase.rest and not excluded:
+        # "The other light": which one, only the speaker knows.
+        name = " ".join(filter(None, ("other", name or phrase.type_text)))
+    if not action and phrase.name and not command.excluded:
+        name, action = phrase.name, _own_verb(phrase)
+    elif phrase.feature and action:
+        action += phrase.feature if is_chinese(action) else f" {phrase.feature}"
     if not phrase.headed and phrase.place_name and command.property is None and not phrase.quantifier:
         name = phrase.place_name
     type_hint, type_word = _type_hint(command, phrase, vocabulary)
-    excluded = _exclusions(command.excluded, phrase, vocabulary)
     everywhere = phrase.whole or (phrase.rest and excluded)
     quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere else "one")
     if command.question and quantifier == "any":
         quantifier = "all"
     if action and (name or type_hint or phrase.places or phrase.reference or phrase.any_device or command.property):
-        confidence = PARTLY if phrase.unknown else SURE
+        confidence = PARTLY if phrase.unknown or phrase.feature else SURE
     else:
         confidence = PARTLY if action else LOST
     references = [LAST_MENTIONED] if phrase.reference else []
@@ -246,6 +271,12 @@ def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: V
         deferred=deferred,
         confidence=confidence,
     )
+
+
+def _own_verb(phrase: Phrase) -> str:
+    """What is said of a known device in words no lexicon has: 让老伙计摇头. Its commands may know them."""
+    said = phrase.feature or (phrase.unknown or "").replace(spoken(phrase.name or ""), " ")
+    return said.strip()
 
 
 def _type_hint(command: _Command, phrase: Phrase, vocabulary: Vocabulary) -> tuple[str | None, str | None]:

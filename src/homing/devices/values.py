@@ -85,6 +85,8 @@ def _unit_fits(value: SpokenValue, command: CommandSpec) -> bool:
 
 def _converted(value: SpokenValue, number: float, command: CommandSpec, low: float | None, high: float | None) -> float:
     units = set(command.unit)
+    if value.unit in units:
+        return number
     if value.unit == "°F" and units & {"°C", "C", "℃"}:
         return round((number - 32) / 1.8, 1)
     if value.unit == "°C" and units & {"°F", "F", "℉"}:

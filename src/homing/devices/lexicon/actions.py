@@ -28,7 +28,7 @@ open        | | | 拉开 敞开 推开 卷起 open
 open up     | | | 升起 升起来 拉起
 close       | | | 拉上 合上 闭上 拉下 合拢 close shut draw
 close down  | | | 降下 放下 降下来 放下来
-lock        | | | 锁上 上锁 锁好 反锁 锁住 锁定 锁一下 锁 lock secure
+lock        | | | 锁上 上锁 锁好 反锁 锁住 锁定 锁一下 锁起来 锁 lock secure
 unlock      | | | 解锁 开锁 解除锁定 unlock
 open unlock | | lock | 开门
 up          | brightness | | 调亮 变亮 亮一点 亮一些 亮点 亮些 更亮 开亮 brighten brighter

@@ -37,7 +37,7 @@ cover:garage binary_sensor:garage_door | 车库门 | garage door
 cover:window binary_sensor:window | 窗户 窗 窗子 天窗 | window, skylight
 cover:gate,garage | 院门 闸门 铁门 | gate
 cover:awning | 遮阳篷 雨棚 | awning
-lock cover:door,garage,gate binary_sensor:door | 门 房门 大门 | door
+lock cover:door,garage,gate binary_sensor:door | 门 | door
 lock | 门锁 锁 智能锁 | lock, door lock, smart lock, deadbolt
 media_player:tv | 电视 电视机 | tv, television, telly
 media_player:speaker | 音箱 音响 喇叭 智能音箱 | speaker, sound bar, soundbar, stereo

@@ -65,7 +65,7 @@ SEPARATOR = _split(
 OBJECT_MARK = _split("把 将 给 让 使 对", "")
 """What stands before an object that comes first: 把灯关掉."""
 OF = _split(
-    "的 里 里面 内 中 上 上面 那边 这 里的 的那个 边 处 间", "of, in, at, inside, within, from, for, on, into, near, by"
+    "的 里 里面 内 中 上 上面 那边 这 的那个 边 处 间", "of, in, at, inside, within, from, for, on, into, near, by"
 )
 TO = _split("到 为 成 至 在 是", "to, at, =, into")
 BY = _split("了 个", "by")
@@ -77,8 +77,9 @@ FILLER = _split(
     "下来 着 当前 目前 此刻 "
     "小助手 拜托 可以 能 能不能 可不可以 可否 能否 可以帮我 行不行 好吗 好不好 行吗 可以吗 好么 一起 特别 "
     "非常 很 有点 直接 快点 "
-    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的",
-    "the, please, my, our, your, for me, can you, could you, would you, will you, i want, i want to, i would like, "
+    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的 去 来",
+    "the, please, tell, ask, to, my, our, your, for me, can you, could you, would you, will you, i want, "
+    "i want to, i would like, "
     "i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, just, kindly, "
     "thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, go ahead and, "
     "would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
@@ -89,12 +90,14 @@ QUESTION = _split(
     "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 "
     "怎么样 怎样 如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 "
     "哪里 啥",
-    "what is, what are, what, which, how many, how much, is, are, is there, are there, does, do, did, tell me if, "
+    "what is, what are, what, is it, are they, which, how many, how much, is, are, is there, are there, does, "
+    "do, did, tell me if, "
     "tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who",
 )
 QUESTION_START = _split(
     "",
-    "what, what is, what are, which, how, how many, how much, is, are, is there, are there, any, does, did, "
+    "what, what is, what are, is it, are they, which, how, how many, how much, is, are, is there, are there, "
+    "any, does, did, "
     "was, were, "
     "tell me if, tell me whether, do i have, where is, where, has, do",
 )
@@ -129,7 +132,8 @@ WHEN = _split(
     "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 "
     "待会 待会儿 一会儿 一会后 稍后 过会儿 过一会 "
     "分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天",
-    "tomorrow, tonight, later, when, whenever, if, unless, until, every day, every night, every morning, at noon, "
+    "an hour, half an hour, a minute, a while, a few minutes, a few hours, tomorrow, tonight, later, when, "
+    "whenever, if, unless, until, every day, every night, every morning, at noon, "
     "at midnight, sunset, sunrise, in the morning, in the evening, yesterday, o'clock, am, pm, after sunset, "
     "once, before, "
     "after, next week, weekend, daily",
