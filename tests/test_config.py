@@ -83,6 +83,11 @@ def test_foreign_variables_are_left_alone(tmp_path: Path) -> None:
     assert from_toml(tmp_path, "", HOMING_SOMETHING_ELSE="1").sources == {}
 
 
+def test_the_usual_proxy_variable_counts_where_nothing_else_is_set(tmp_path: Path) -> None:
+    assert from_toml(tmp_path, "", HTTPS_PROXY="http://p:1").settings.proxy == "http://p:1"
+    assert from_toml(tmp_path, "", HTTPS_PROXY="http://p:1", HOMING_PROXY="http://q:2").settings.proxy == "http://q:2"
+
+
 def empty(folder: Path) -> Path:
     file = folder / "empty.toml"
     file.touch()

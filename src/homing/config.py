@@ -83,6 +83,7 @@ class Settings(Section):
     data: Path = Field(Path("data"), description="the folder that holds the database")
     models: Path = Field(Path("~/.homing/models"), description="the folder that pulled models are kept in")
     store: str = Field("", description="store URL; empty means SQLite in the data folder")
+    proxy: str = Field("", description="HTTP proxy for remote providers; `HTTPS_PROXY` counts where this is not set")
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
@@ -136,7 +137,8 @@ def _layers(
         yield str(file), _snake(_read(file))
     elif named:
         raise ConfigError(f"there is no configuration file {file}; create it or correct its name")
-    yield "environment", _snake(_variables(environ))
+    proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
+    yield "environment", {**({"proxy": proxy} if proxy else {}), **_snake(_variables(environ))}
     yield "argument", _snake(overrides)
 
 

@@ -16,7 +16,7 @@
     │   ├── ProviderUnavailable      PROVIDER_UNAVAILABLE          unreachable, or the breaker is open
     │   ├── Timeout                  TIMEOUT                       no answer before the deadline
     │   └── MalformedAnswer          MALFORMED_ANSWER              the provider answered something else
-    ├── ChatError                    CHAT_FAILED                   a chat model did not answer; details["cause"] says why
+    ├── ChatError                    CHAT_FAILED                   a chat model did not answer; `details` say why
     ├── StoreError                   STORE_ERROR                   the store could not do it
     │   ├── StoreCorrupt             STORE_CORRUPT                 not a Homing store, or damaged
     │   ├── StoreTooNew              STORE_TOO_NEW                 written by a newer version of Homing

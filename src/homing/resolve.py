@@ -2,36 +2,76 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from homing.config import EmbeddingSettings, Settings
+from homing.config import ProviderSettings, Settings
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import NotFound
+from homing.embedders.registry import Backend, ProviderEntry, create, resolve_backend
+from homing.embedders.resilient import Resilient
+from homing.embedders.secret import Secret
+from homing.errors import ConfigError, NotFound
 
 CACHE = "cache.db"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
-    """The embedder that the settings name, caching in the data folder; None where they name none."""
-    provider = _local(settings.embedding, settings.models) if settings.embedding.provider == "bundled" else None
-    if provider is None:
+    """The embedder that the settings name, caching in the data folder; None where they name none.
+
+    A model on this machine is used as it is; a remote one gets a deadline, retries and a circuit breaker.
+    """
+    embedding = settings.embedding
+    if not embedding.provider_id and embedding.provider == "bundled":
+        # Nothing here treats questions and documents differently, so one cached row serves both.
+        return Cached(_on_this_machine(settings), settings.data / CACHE, by_kind=False)
+    backend = embedding_backend(settings)
+    if not backend:
         return None
-    return Cached(provider, settings.data / CACHE)
+    return Cached(Resilient(create(backend.type, **_options(settings, backend))), settings.data / CACHE)
 
 
-def _local(embedding: EmbeddingSettings, models: Path) -> LocalProvider:
-    if not embedding.model or embedding.model == ModelFolder.read(BUNDLED).name:
-        return LocalProvider()
-    folder = models.expanduser() / embedding.model
-    if not folder.is_dir():
-        raise NotFound(f"no model named {embedding.model!r} in {models}; fetch it with `homing models pull`")
-    return LocalProvider(folder)
+def embedding_backend(settings: Settings) -> Backend:
+    """The type and key that `embedding.provider_id` or `embedding.provider = "local"` mean; empty for neither."""
+    entries = {name: _entry(one) for name, one in settings.providers.items()}
+    return resolve_backend(settings.embedding.provider_id, settings.embedding.provider, entries)
 
 
 def local_models(settings: Settings) -> list[ModelFolder]:
     """The models that run on this machine: the bundled one first, then the pulled ones by name."""
     pulled = sorted(path.parent for path in settings.models.expanduser().glob(f"*/{DESCRIPTION}"))
     return [ModelFolder.read(folder) for folder in (BUNDLED, *pulled)]
+
+
+def _on_this_machine(settings: Settings) -> LocalProvider:
+    name = settings.embedding.model
+    if not name or name == ModelFolder.read(BUNDLED).name:
+        return LocalProvider()
+    folder = settings.models.expanduser() / name
+    if not folder.is_dir():
+        raise NotFound(f"no model named {name!r} in {settings.models}; fetch it with `homing models pull {name}`")
+    return LocalProvider(folder)
+
+
+def _entry(provider: ProviderSettings) -> ProviderEntry:
+    return ProviderEntry(provider.type, Secret(provider.api_key.get_secret_value()))
+
+
+def _options(settings: Settings, backend: Backend) -> dict[str, Any]:
+    embedding = settings.embedding
+    if not embedding.model:
+        raise ConfigError('embedding.model is not set; name the model, e.g. model = "text-embedding-3-small"')
+    chosen = settings.providers.get(embedding.provider_id)
+    address = embedding.local.base_url if backend.type == "local" and not chosen else ""
+    address = (chosen.base_url if chosen else "") or address
+    options = {
+        "model": embedding.model,
+        "api_key": backend.api_key,
+        "base_url": address,
+        "dimensions": embedding.dimensions,
+        "proxy": settings.proxy if urlsplit(address).hostname not in LOOPBACK else "",
+    }
+    return {name: value for name, value in options.items() if value}
