@@ -12,13 +12,15 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from homing.embedders.bert_graph import BertConfig, Ranges, Weights, build_fp32, tap_names
+from homing.embedders.bert_graph import BertConfig, Weights, build_fp32, tap_names
+from homing.embedders.bert_int8 import Ranges
 from homing.embedders.int8_grid import Range
 
 # Odd input, too, must stay inside the ranges: it is what reaches their ends.
 ODD = (
     "", "?", "。", "🙂🚀", "0" * 90, "1 2 3 4 5 6 7 8 9", "!!!!!!!!!!", "……", "{}[]()<>",
-    "https://example.org/a?b=c&d=e#f", "SELECT * FROM t WHERE a = 'b';", "def f(x): return x ** 2", "x", "的", "的的的的的的的的",
+    "https://example.org/a?b=c&d=e#f", "SELECT * FROM t WHERE a = 'b';", "def f(x): return x ** 2", "x", "的",
+    "的的的的的的的的",
     "yes yes yes yes yes yes",
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homing.embedders.local import LocalProvider
-from homing.embedders.model_folder import BUNDLED, DESCRIPTION, GRAPH, TOKENIZER
+from homing.embedders.model_folder import BUNDLED, DESCRIPTION, GRAPH, TOKENIZER, ModelFolder
 from homing.errors import InvalidArgument, ModelNotReady
 from homing.testing.provider_contract import ProviderContract
 
@@ -159,6 +159,25 @@ def test_a_file_that_is_no_graph_is_refused_even_with_the_right_checksum(tmp_pat
     (folder / DESCRIPTION).write_text(json.dumps(told))
     with pytest.raises(ModelNotReady, match="cannot load"):
         LocalProvider(folder).load()
+
+
+def test_a_processor_that_computes_otherwise_gets_the_exact_kernels_and_the_same_rows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = shutil.copytree(BUNDLED, tmp_path / "model")
+    told = json.loads((folder / DESCRIPTION).read_text())
+    told["check"]["vector"] = told["check"]["vector"][::-1]
+    (folder / DESCRIPTION).write_text(json.dumps(told))
+    texts = mixed_texts(20)
+    with caplog.at_level(logging.INFO, logger="homing"):
+        np.testing.assert_allclose(LocalProvider(folder).embed(texts), LOADED.embed(texts), atol=1e-6)
+    assert "slower kernel" in caplog.text
+
+
+def test_the_bundled_model_agrees_with_its_export_here() -> None:
+    check = ModelFolder.read(BUNDLED).check
+    assert check is not None
+    assert float(LOADED.embed([check.text])[0] @ np.array(check.vector, dtype=np.float32)) > 0.9999
 
 
 def test_no_threads_are_no_choice() -> None:

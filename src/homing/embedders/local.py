@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homing.embedders.batches import plan_batches
-from homing.embedders.model_folder import BUNDLED, ModelFolder
+from homing.embedders.model_folder import BUNDLED, Check, ModelFolder
 from homing.embedders.provider import Kind
 from homing.embedders.texts import checked_texts
 from homing.embedders.token_ids import TokenIds, token_ids
@@ -29,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 TEXTS_AT_ONCE = 4096
 """How many texts are tokenised before they are embedded: enough that most have a neighbour of their length."""
+
+
+SAME = 0.9995
+"""Cosine above which two processors are said to compute the same; another order of additions alone stays above it."""
 
 
 class LocalProvider:
@@ -129,24 +133,46 @@ class LocalProvider:
 
 
 def _load(folder: ModelFolder) -> tuple[Tokenizer, InferenceSession]:
-    import onnxruntime
     from tokenizers import Tokenizer
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    # Processors without 8-bit dot products would saturate in the fast uint8 x int8 kernel; there, take the exact one.
-    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         tokenizer = Tokenizer.from_buffer(folder.tokenizer())
-        session = onnxruntime.InferenceSession(folder.graph(), options, providers=["CPUExecutionProvider"])
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        graph = folder.graph()
+        session = open_session(graph)
+        if not _agrees(folder.check, tokenizer, session):
+            logger.info("This processor has no exact 8-bit products; using a slower kernel that has them")
+            session = open_session(graph, exact=True)
     except ModelNotReady:
         raise
     except Exception as error:
         raise ModelNotReady(f"cannot load the model in {folder.path}: {error}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
     return tokenizer, session
+
+
+def open_session(graph: bytes, *, exact: bool = False) -> InferenceSession:
+    """A graph ready to run in the calling thread; `exact` chooses kernels that cannot overflow on any processor."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    if exact:
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _agrees(check: Check | None, tokenizer: Tokenizer, session: InferenceSession) -> bool:
+    """Whether this processor computes what the exporting one did.
+
+    x86 processors older than 8-bit dot products (VNNI) add pairs of products in 16 bits, which can overflow, and
+    onnxruntime's switch to its exact kernels would halve the speed of newer ones: so the model itself is asked.
+    """
+    if check is None:
+        return True
+    [row] = session.run(None, {"ids": np.array([tokenizer.encode(check.text).ids], dtype=np.int64)})[0]
+    return float(row @ np.array(check.vector, dtype=np.float32)) > SAME
 
 
 def _usable_cores() -> int:

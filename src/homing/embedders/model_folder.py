@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,14 @@ BUNDLED = Path(__file__).parent / "bundled"
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A text and the vector that the model gave it where it was exported."""
+
+    text: str
+    vector: list[float]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFolder:
     """What `model.json` says; the heavy files are read by `graph` and `tokenizer`, and checked as they are read."""
 
@@ -28,6 +36,7 @@ class ModelFolder:
     dimensions: int
     max_tokens: int
     scale: Scale | None
+    check: Check | None
     sha256: dict[str, str]
 
     @classmethod
@@ -44,6 +53,7 @@ class ModelFolder:
                 dimensions=int(told["dimensions"]),
                 max_tokens=int(told["max_tokens"]),
                 scale=None if told["scale"] is None else Scale(**told["scale"]),
+                check=None if told.get("check") is None else Check(**told["check"]),
                 sha256={str(name): str(digest) for name, digest in told["sha256"].items()},
             )
         except FileNotFoundError as error:
@@ -80,6 +90,7 @@ def write_model_folder(
     dimensions: int,
     max_tokens: int,
     scale: Scale | None,
+    check: Check | None = None,
 ) -> None:
     """Writes the three files into an existing folder."""
     files = {GRAPH: graph, TOKENIZER: tokenizer}
@@ -91,7 +102,8 @@ def write_model_folder(
         "dimensions": dimensions,
         "max_tokens": max_tokens,
         "pooling": "mean",
-        "scale": None if scale is None else {"border": scale.border, "steepness": scale.steepness},
+        "scale": None if scale is None else asdict(scale),
+        "check": None if check is None else asdict(check),
         "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
     }
     (path / DESCRIPTION).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
