@@ -23,7 +23,8 @@ EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f200-\U0001faff"
 _PIECE = re.compile(
     rf"[{CJK}]+"
     rf"|[A-Za-z]\#(?![A-Za-z0-9])"
-    rf"|(?:[^\W{CJK}]+|[.'-](?=\w)|(?<=\d),(?=\d\d\d(?!\d))|[{MARKED}]+)++(?:\+\+)?"
+    rf"|(?:[^\W\u3005-\U0010ffff]+|[.'-](?=\w)|(?<=\d),(?=\d\d\d(?!\d))|[{MARKED}]+)++(?:\+\+)?"
+    rf"|[^\W\0-\u3004]+"  # Yi, hieroglyphs …: like Chinese, by characters and pairs
     rf"|[\U0001f1e6-\U0001f1ff]{{2}}"
     rf"|[{EMOJI}]"
 )
