@@ -152,7 +152,7 @@ class Database:
         connection.execute(
             f"PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {WAL_BYTES}; "
             "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"
-        )
+        ).fetchall()
         return connection
 
 
