@@ -13,7 +13,6 @@ Names are imported when they are first used, so that `import homing` costs nothi
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version
+
         return version("homing")
     if name not in _HOMES:
         raise AttributeError(f"module 'homing' has no attribute {name!r}")
