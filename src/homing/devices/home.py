@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from homing.devices.device import CommandSpec, Device, Room
@@ -35,6 +35,7 @@ class Placed:
     room: str | None
     floor: str | None
     content: str
+    order: int
 
 
 class Home:
@@ -47,6 +48,9 @@ class Home:
         self.by_type: dict[str, set[str]] = defaultdict(set)
         self.by_room: dict[str, set[str]] = defaultdict(set)
         self.by_floor: dict[str, set[str]] = defaultdict(set)
+        self._floors: set[str] = set()
+        self._all: frozenset[str] | None = None
+        self._count = 0
         self._rooms: dict[str, Room] = {}
         self._profiles: dict[tuple[CommandSpec, ...], tuple[CommandSpec, ...]] = {}
         self.update(devices, rooms)
@@ -56,8 +60,7 @@ class Home:
         given = _merged(devices)
         if rooms is not None:
             for room in rooms:
-                self._rooms[spoken(room.name)] = room
-                self.vocabulary.add_room(room)
+                self._add_room(room)
         added: list[str] = []
         changed: list[str] = []
         unchanged: list[str] = []
@@ -67,7 +70,7 @@ class Home:
             if old is not None and old.content == content:
                 unchanged.append(device.id)
                 if old.device.state != device.state:
-                    self.placed[device.id] = Placed(device, old.type, old.classes, old.room, old.floor, content)
+                    self.placed[device.id] = replace(old, device=device)
                 continue
             (added if old is None else changed).append(device.id)
             if old is not None:
@@ -98,13 +101,21 @@ class Home:
     def is_floor(self, place: str) -> bool:
         """Whether the place is a floor and not a room."""
         name = self.vocabulary.place(place)
-        return name in self.by_floor or any(room.floor == name for room in self._rooms.values())
+        return name in self._floors
 
-    def of_type(self, word: TypeWord) -> set[str]:
-        """The devices a type word may mean; groups only answer to their name."""
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of all devices."""
+        if self._all is None:
+            self._all = frozenset(self.placed)
+        return self._all
+
+    def of_type(self, word: TypeWord, within: frozenset[str] | None = None) -> set[str]:
+        """The devices a type word may mean, of all or of some; groups only answer to their name."""
         found = set[str]()
         for type_name in word.types:
-            found |= self.by_type.get(type_name, set())
+            known = self.by_type.get(type_name, set())
+            found |= known if within is None else known & within
         return {device_id for device_id in found if self.fits(device_id, word)}
 
     def fits(self, device_id: str, word: TypeWord) -> bool:
@@ -121,7 +132,10 @@ class Home:
             device = device.model_copy(update={"commands": profile})
         type_name = canonical_type(device.type) if device.type else ""
         room, floor = self._where(device)
-        self.placed[device.id] = Placed(device, type_name, _classes(device, type_name), room, floor, content)
+        self._count += 1
+        self._all = None
+        classes = _classes(device, type_name)
+        self.placed[device.id] = Placed(device, type_name, classes, room, floor, content, self._count)
         self.names.add(device)
         for name in device.names:
             self.vocabulary.add_name(name)
@@ -136,6 +150,7 @@ class Home:
     def _remove(self, placed: Placed) -> None:
         device = placed.device
         del self.placed[device.id]
+        self._all = None
         self.names.remove(device)
         for name in device.names:
             self.vocabulary.remove_name(name)
@@ -149,18 +164,23 @@ class Home:
         name = device.room
         if name:
             if spoken(name) not in self._rooms:
-                room = Room(name=name, floor=device.floor)
-                self._rooms[spoken(name)] = room
-                self.vocabulary.add_room(room)
+                self._add_room(Room(name=name, floor=device.floor))
         else:
             form = spoken(device.name)
             places = [known for known in self._rooms if form.startswith(known) and form != known]
             name = self._rooms[max(places, key=len)].name if places else None
         known = self._rooms.get(spoken(name)) if name else None
         floor = device.floor or (known.floor if known else None)
-        if floor:
+        if floor and floor not in self._floors:
+            self._floors.add(floor)
             self.vocabulary.add_room(Room(name=known.name if known else floor, floor=floor))
         return known.name if known else name, floor
+
+    def _add_room(self, room: Room) -> None:
+        self._rooms[spoken(room.name)] = room
+        self.vocabulary.add_room(room)
+        if room.floor:
+            self._floors.add(room.floor)
 
 
 def _merged(devices: Iterable[Device]) -> Mapping[str, Device]:

@@ -57,8 +57,7 @@ def recall_within(home: Home, ir: QueryIR, ids: frozenset[str]) -> list[Candidat
         for device_id in pool - found.keys():
             device = home.placed[device_id].device
             found[device_id] = Candidate(device, score + bonus, why, explanation=_placed(home, device_id, word))
-    order = {device_id: position for position, device_id in enumerate(home.placed)}
-    return sorted(found.values(), key=lambda candidate: (-candidate.score, order[candidate.device.id]))
+    return sorted(found.values(), key=lambda candidate: (-candidate.score, home.placed[candidate.device.id].order))
 
 
 def type_word(home: Home, ir: QueryIR) -> TypeWord | None:
@@ -115,7 +114,7 @@ def _only_a_type(ir: QueryIR, word: TypeWord | None) -> bool:
 
 def _by_kind(home: Home, ir: QueryIR, ids: frozenset[str], word: TypeWord | None) -> set[str]:
     if word is not None:
-        return home.of_type(word) & ids
+        return home.of_type(word, ids)
     types = _types_of_property(ir)
     if types:
         found = set[str]().union(*(home.by_type.get(name, set()) for name in types))

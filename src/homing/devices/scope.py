@@ -48,11 +48,11 @@ def scope_of(home: Home, ir: QueryIR) -> Scope:
             rooms |= found
     if unknown:
         return Scope(frozenset(), tuple(unknown))
-    ids = set(home.placed)
+    ids = home.ids
     if said_room:
-        ids &= rooms
-    if said_floor:
-        ids &= floors
+        ids = frozenset(rooms & floors) if said_floor else frozenset(rooms)
+    elif said_floor:
+        ids = frozenset(floors)
     strangers = []
     for item in ir.scope_exclude:
         excluded = _excluded(home, item)

@@ -1,0 +1,166 @@
+"""`homing devices`: load a home, look at it, and ask it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from homing.cli.options import Data, Json
+from homing.cli.output import console, print_json
+from homing.errors import InvalidArgument, NotFound
+
+if TYPE_CHECKING:
+    from homing.devices import Answer, DeviceRetriever
+    from homing.devices.answer import Step
+    from homing.devices.saved import SavedDevices
+
+app = typer.Typer(
+    help="From a spoken sentence to the devices and the command it means.", no_args_is_help=True, rich_markup_mode=None
+)
+
+HomeFile = Annotated[Path | None, typer.Option("--home", help="A home to ask instead of the loaded one.")]
+RoomName = Annotated[str | None, typer.Option("--room", help="The room the speaker is in.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show how the sentence was read and why each device is there.")
+]
+
+
+@app.command()
+def load(
+    path: Annotated[Path, typer.Argument(help="JSON, JSONL, a Home Assistant export or a SmartThings device list.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Load a home; what was loaded before is replaced, and only what changed is indexed again."""
+    devices = _saved(data)
+    changes = devices.load(path)
+    if json:
+        print_json(changes)
+        return
+    counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
+    console().print(f"{len(devices.home.devices)} devices: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+
+
+@app.command(name="list")
+def list_devices(
+    room: Annotated[str | None, typer.Option("--room", help="Only devices in this room or on this floor.")] = None,
+    home: HomeFile = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """List the devices of the home."""
+    index = _retriever(home, data).home
+    inside = index.in_place(room) if room else set(index.placed)
+    if inside is None:
+        known = ", ".join(place.name for place in index.rooms)
+        raise NotFound(f"there is no room or floor {room!r} in this home; known: {known}")
+    rows = [placed for device_id, placed in index.placed.items() if device_id in inside]
+    if json:
+        print_json([placed.device.model_dump(mode="json", exclude_defaults=True) for placed in rows])
+        return
+    from rich.table import Table
+
+    table = Table("id", "name", "room", "type", "commands")
+    for placed in rows:
+        device = placed.device
+        commands = ", ".join(command.id for command in device.commands) or ", ".join(device.members)
+        table.add_row(device.id, " / ".join(device.names), placed.room or "", placed.type, commands)
+    console().print(table)
+
+
+@app.command()
+def ask(
+    sentence: Annotated[str, typer.Argument(help="What is said, in Chinese or English.")],
+    room: RoomName = None,
+    home: HomeFile = None,
+    explain: Explain = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Show the devices a sentence means, the command each is to be given, and why; nothing is carried out."""
+    if not sentence.strip():
+        raise InvalidArgument('the sentence is empty; say what to do, e.g. homing devices ask "打开客厅的灯"')
+    answer = _retriever(home, data).ask(sentence, room=room)
+    if json:
+        print_json(answer.to_dict())
+    else:
+        _show(answer, explain=explain)
+
+
+@app.command()
+def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False, data: Data = None) -> None:
+    """Ask one sentence after another; "it", "that one" and answers to questions are understood. An empty line ends."""
+    devices = _retriever(home, data)
+    state = None
+    out = console()
+    while True:
+        try:
+            sentence = out.input("[bold]> [/bold]").strip()
+        except (EOFError, KeyboardInterrupt):
+            break
+        if not sentence:
+            break
+        answer = devices.ask(sentence, state=state, room=room)
+        state = answer.state
+        _show(answer, explain=explain)
+
+
+def _saved(data: Path | None) -> SavedDevices:
+    from homing.config import load as load_settings
+    from homing.devices.saved import SavedDevices
+    from homing.resolve import resolve_embedder
+
+    settings = load_settings().settings
+    return SavedDevices(data or settings.data, embedder=resolve_embedder(settings))
+
+
+def _retriever(home: Path | None, data: Path | None) -> DeviceRetriever:
+    if home is None:
+        saved = _saved(data)
+        if not saved.home.placed:
+            raise NotFound("no home is loaded; load one with homing devices load FILE, or pass --home FILE")
+        return saved
+    from homing.config import load as load_settings
+    from homing.devices import DeviceRetriever, load_home
+    from homing.resolve import resolve_embedder
+
+    read = load_home(home)
+    return DeviceRetriever(read.devices, read.rooms, embedder=resolve_embedder(load_settings().settings))
+
+
+def _show(answer: Answer, *, explain: bool) -> None:
+    from rich.text import Text
+
+    out = console()
+    if answer.degraded:
+        out.print(Text(f"commands were matched by their words only ({answer.reason})", "yellow"))
+    for step in answer.steps:
+        if explain:
+            fields = step.ir.model_dump(mode="json", exclude_defaults=True, exclude={"raw"})
+            out.print(Text(" · ".join(f"{name}={value}" for name, value in fields.items()), "dim"))
+        _show_candidates(step, explain=explain)
+        if step.question:
+            out.print(Text.assemble((f"{step.hint} ", "bold yellow"), step.question))
+
+
+def _show_candidates(step: Step, *, explain: bool) -> None:
+    from rich.table import Table
+
+    if not step.candidates:
+        return
+    table = Table("device", "name", "room", "command", "score", "reasons")
+    for column in table.columns[:5]:
+        column.no_wrap, column.overflow = True, "fold"
+    for candidate in step.candidates:
+        device = candidate.device
+        command = candidate.command.id if candidate.command else "–"
+        if candidate.value is not None:
+            value = candidate.value
+            command += f" = {value:g}" if isinstance(value, float) else f" = {value}"
+        elif candidate.change is not None:
+            command += f" {candidate.change:+g}"
+        why = ", ".join(candidate.reasons) + (f"\n{candidate.explanation}" if explain else "")
+        table.add_row(device.id, device.name, device.room or "", command, f"{candidate.score:.2f}", why)
+    console().print(table)

@@ -1,0 +1,145 @@
+"""How well sentences find their devices: measured on homes with sentences and the entities they mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from homing.devices.answer import Answer
+from homing.devices.lexicon.actions import NEGATIVE, POSITIVE
+from homing.devices.loading import load_home, read_json
+from homing.devices.meaning import meaning_of
+from homing.devices.retriever import DeviceRetriever
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import NotFound
+
+DIRECTIONS = {"TurnOn": "on", "TurnOff": "off", "Set": "set", "Get": "query"}
+"""The direction of an intent by a part of its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A sentence that found other devices than it means."""
+
+    sentence: str
+    expected: tuple[str, ...]
+    found: tuple[str, ...]
+    hints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Shares over the sentences of one home.
+
+    `exact`: the devices are exactly those meant. `wrong`: a device that is not meant would be acted on. `refused`:
+    nothing was done. `direction`: of those acted on, on is on and off is off. Those are over the `sentences` that name
+    entities; `acted_on_nothing_meant` counts acting among the `commands_without_entities` and `foreign` sentences.
+    """
+
+    name: str
+    sentences: int
+    exact: float
+    wrong: float
+    refused: float
+    direction: float
+    commands_without_entities: int
+    acted_without_entities: int
+    foreign: int
+    acted_on_foreign: int
+    misses: tuple[Miss, ...]
+
+
+def evaluate(folder: Path | str, *, embedder: EmbeddingProvider | None = None) -> Evaluation:
+    """Asks every sentence of `eval.jsonl` (and `tests.jsonl`, for sentences that speak of no device) by the rules.
+
+    The folder holds a home (`devices.jsonl`, `areas.jsonl`) and `eval.jsonl` with `utterance`, `intent`,
+    `context_area` and `expected_entities`.
+    """
+    folder = Path(folder)
+    rows = folder / "eval.jsonl"
+    if not rows.is_file():
+        raise NotFound(f"{folder} holds no eval.jsonl; pass a folder with a home and its sentences")
+    home = load_home(folder)
+    retriever = DeviceRetriever(home.devices, home.rooms, embedder=embedder)
+    counts: Counter[str] = Counter()
+    misses: list[Miss] = []
+    for row in read_json(rows):
+        answer = retriever.ask(row["utterance"], room=row.get("context_area"))
+        _count(row, answer, counts, misses)
+    foreign = list(_foreign(folder / "tests.jsonl"))
+    acted = sum(bool(retriever.ask(text).devices) for text in foreign)
+    named = max(1, counts["named"])
+    return Evaluation(
+        name=folder.name,
+        sentences=counts["named"],
+        exact=counts["exact"] / named,
+        wrong=counts["wrong"] / named,
+        refused=counts["refused"] / named,
+        direction=counts["direction"] / max(1, counts["acted"]),
+        commands_without_entities=counts["empty"],
+        acted_without_entities=counts["acted on empty"],
+        foreign=len(foreign),
+        acted_on_foreign=acted,
+        misses=tuple(misses),
+    )
+
+
+def _count(row: Mapping[str, Any], answer: Answer, counts: Counter[str], misses: list[Miss]) -> None:
+    found = {device.id for device in answer.devices}
+    expected = set(row["expected_entities"])
+    if not expected:
+        # Questions without expected entities are about states, which the data does not list.
+        if _direction(row["intent"]) != "query":
+            counts["empty"] += 1
+            counts["acted on empty"] += bool(found)
+            if found:
+                misses.append(_miss(row, answer))
+        return
+    counts["named"] += 1
+    counts["exact"] += found == expected
+    counts["wrong"] += bool(found - expected)
+    counts["refused"] += not found
+    if found:
+        counts["acted"] += 1
+        counts["direction"] += _said(answer) == _direction(row["intent"])
+    if found != expected:
+        misses.append(_miss(row, answer))
+
+
+def _direction(intent: str) -> str:
+    return next((direction for part, direction in DIRECTIONS.items() if part in intent), "")
+
+
+def _said(answer: Answer) -> str:
+    """The direction of the commands that would be given."""
+    directions = set()
+    for candidate in answer.candidates:
+        concepts = meaning_of(answer.ir.action).concepts
+        if candidate.command is None or "query" in concepts:
+            directions.add("query")
+        elif candidate.value is not None or candidate.change is not None:
+            directions.add("set")
+        else:
+            given = meaning_of(candidate.command.description).concepts
+            directions.add("on" if given & POSITIVE else "off" if given & NEGATIVE else "set")
+    return directions.pop() if len(directions) == 1 else "mixed"
+
+
+def _miss(row: Mapping[str, Any], answer: Answer) -> Miss:
+    found = tuple(sorted(device.id for device in answer.devices))
+    return Miss(row["utterance"], tuple(sorted(set(row["expected_entities"]))), found, answer.hints)
+
+
+FOREIGN = ("Timer", "ShoppingList", "List", "CurrentDate", "CurrentTime", "Nevermind", "Respond", "Broadcast")
+"""Parts of the names of intents that no device carries out."""
+
+
+def _foreign(file: Path) -> Iterable[str]:
+    if not file.is_file():
+        return
+    for row in read_json(file):
+        if any(part in (row.get("intent") or "") for part in FOREIGN):
+            yield row["utterance"]
