@@ -15,6 +15,7 @@ import random
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 from report import machine
 
@@ -22,12 +23,27 @@ from homing.devices import CommandSpec, Device, DeviceRetriever
 
 RESULTS = Path(__file__).parent / "results" / "devices.json"
 TYPES = {"light": "灯", "climate": "空调", "fan": "风扇", "cover": "窗帘", "switch": "插座", "media_player": "音箱"}
-COMMANDS = [
+COMMANDS: list[tuple[str, dict[str, Any]]] = [
     ("打开设备", {}), ("关闭设备", {}), ("切换状态", {}), ("设置亮度", {"value_range": [0, 100], "unit": "%"}),
     ("设置温度", {"value_range": [16, 30], "unit": "°C"}), ("设置风速", {"value_range": [0, 100], "unit": "%"}),
     ("设置模式", {"value_list": ["cool", "heat"]}), ("静音", {}), ("暂停", {}), ("查询状态", {}),
 ]  # fmt: skip
-NICKNAMES = "阿福 团子 豆包 年糕 小满 石头 咚咚 麦芽 可乐 芝麻 橘子 布丁 汤圆 栗子 奶酪 土豆".split()
+NICKNAMES = [
+    "阿福",
+    "团子",
+    "豆包",
+    "年糕",
+    "小满",
+    "石头",
+    "咚咚",
+    "麦芽",
+    "可乐",
+    "芝麻",
+    "橘子",
+    "布丁",
+    "汤圆",
+    "栗子",
+]
 
 
 def home(size: int, seed: int = 0) -> list[Device]:
