@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"text"}),
     frozenset({"embedders", "stores", "chat"}),
     frozenset({"search", "config", "buffer"}),
-    frozenset({"folders", "rag", "devices", "resolve", "testing"}),
+    frozenset({"folders", "rag", "devices", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),
     frozenset({"cli"}),

@@ -1,0 +1,1 @@
+"""Measures retrieval on questions whose answers are known."""

@@ -1,0 +1,111 @@
+"""Golden sets: read, asked, scored; figures that a hand can check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from homing.errors import InvalidArgument, NotFound
+from homing.evaluation.golden import GoldenSet, Question, read_golden
+from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
+from homing.evaluation.run import Configuration, Legs, ask, index, latency, ranking, score, sweep
+from homing.stores.registry import open_store
+from homing.stores.store import Store
+from homing.testing.fake import FakeEmbedder
+
+
+def write(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = open_store(tmp_path / "eval.db")
+    yield store
+    store.close()
+
+
+def test_figures_are_those_a_hand_computes() -> None:
+    assert recall(["a", "b"], {"b": 1}, 1) == 0
+    assert recall(["a", "b"], {"b": 1}, 2) == 1
+    assert reciprocal_rank(["a", "b"], {"b": 1}) == 0.5
+    assert reciprocal_rank(["a"], {"b": 1}) == 0
+    assert ndcg(["a", "b"], {"a": 1, "b": 1}) == pytest.approx(1)
+    assert ndcg(["x", "a"], {"a": 1}) == pytest.approx(0.6309, abs=1e-4)
+    assert ndcg(["a"], {}) == 0
+
+
+def test_a_folder_is_read_with_names_before_texts(tmp_path: Path) -> None:
+    write(
+        tmp_path / "corpus.jsonl", {"id": 1, "name": "git-commit", "text": "生成提交信息"}, {"id": 2, "text": "plain"}
+    )
+    write(tmp_path / "queries.jsonl", {"id": "q", "text": "帮我提交 code"})
+    write(tmp_path / "qrels.jsonl", {"qid": "q", "did": 1, "score": 2})
+    golden = read_golden(tmp_path)
+    assert golden.corpus == {"1": "git-commit: 生成提交信息", "2": "plain"}
+    [question] = golden.questions
+    assert (question.relevant, question.language) == ({"1": 2.0}, "mixed")
+
+
+def test_one_file_holds_documents_and_questions(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "g.jsonl", {"id": "a", "text": "甲"}, {"query": "甲?", "expected": ["a"]}, {"query": "none"}
+    )
+    golden = read_golden(file)
+    assert golden.name == "g"
+    assert [question.relevant for question in golden.questions] == [{"a": 1.0}, {}]
+
+
+def test_what_cannot_be_read_says_where(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no golden set"):
+        read_golden(tmp_path / "none.jsonl")
+    with pytest.raises(NotFound, match=r"qrels\.jsonl"):
+        read_golden(tmp_path)
+    (tmp_path / "bad.jsonl").write_text('{"id": "a", "text": "x"}\n{oops', encoding="utf-8")
+    with pytest.raises(InvalidArgument, match=r"bad\.jsonl:2 is not JSON"):
+        read_golden(tmp_path / "bad.jsonl")
+    with pytest.raises(InvalidArgument, match="neither"):
+        read_golden(write(tmp_path / "odd.jsonl", {"what": 1}))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"), [("打开灯", "zh"), ("turn on", "en"), ("打开 light", "mixed"), ("开A", "zh")]
+)
+def test_the_language_of_a_question(text: str, language: str) -> None:
+    assert Question("q", text, {}).language == language
+
+
+def test_legs_are_fused_as_configured() -> None:
+    legs = Legs(Question("q", "x", {"b": 1}), ("a", "b"), (0.9, 0.2), ("b", "c"))
+    assert ranking(legs, Configuration(1, 0)) == ["a", "b"]
+    assert ranking(legs, Configuration(0, 1)) == ["b", "c"]
+    assert ranking(legs, Configuration(0.5, 0.5))[0] == "b"
+    assert ranking(legs, Configuration(1, 0, min_score=0.5)) == ["a"]
+
+
+def test_a_set_is_measured_from_end_to_end(store: Store) -> None:
+    golden = GoldenSet(
+        "tiny",
+        {"git": "生成Git提交信息 commit", "file": "读取文件 file", "calc": "数学计算 sum"},
+        (Question("1", "提交", {"git": 1}), Question("2", "read file", {"file": 1}), Question("3", "天气", {})),
+    )
+    embedder = FakeEmbedder(128)
+    steps: list[tuple[int, int]] = []
+    index(golden, store, embedder, lambda done, total: steps.append((done, total)))
+    answers = ask(golden, store, embedder)
+    rows = score("tiny", answers, [Configuration(0, 1), Configuration()])
+    everything = {(row.configuration, row.language): row for row in rows}
+    assert everything["keyword", "all"].recall_1 == 1
+    assert everything["keyword", "all"].abstained == 1
+    assert everything["hybrid 0.7/0.3 k=60", "zh"].questions == 2
+    assert steps == [(3, 3)]
+    assert latency(golden, store, embedder)["p50_ms"] > 0
+
+
+def test_a_sweep_goes_from_vector_to_keyword() -> None:
+    names = [configuration.name for configuration in sweep(0.5)]
+    assert names == ["vector", "hybrid 0.5/0.5 k=60", "keyword"]
