@@ -75,11 +75,13 @@ class Query:
 
     def scores(self, codes: Codes) -> Scores:
         """The cosine of each row, as far as codes can tell."""
-        values = np.empty(codes.count, np.float32)
-        if codes.count:
-            simsimd.dot(self.code, codes.rows, out=values, out_dtype="float32")
-            values *= codes.scales
-            values *= np.float32(self.scale)
+        if not codes.count:
+            return np.empty(0, np.float32)
+        # Without `out`: given one, simsimd 6.5 returns a None that it does not own, and some thousands of searches later
+        # the interpreter aborts.
+        values: Scores = np.asarray(simsimd.dot(self.code, codes.rows, out_dtype="float32"))
+        values *= codes.scales
+        values *= np.float32(self.scale)
         return values
 
     def margin(self, codes: Codes) -> float:
