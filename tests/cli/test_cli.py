@@ -195,7 +195,7 @@ def test_eval_compares_the_legs_and_fails_below_a_floor(shell: Shell, tmp_path: 
     by_name = {row["configuration"]: row for row in told["rows"] if row["language"] == "all"}
     assert set(by_name) == {"vector", "keyword", "hybrid 0.7/0.3 k=60"}
     assert by_name["vector"]["recall_1"] == 1
-    assert "recall@1" in shell("eval", "g.jsonl", "--sweep").stdout
+    assert "nDCG" in shell("eval", "g.jsonl", "--sweep").stdout
     assert shell("eval", "g.jsonl", "--floor", "recall_1=0.9").returncode == 0
     assert shell("eval", "g.jsonl", "--floor", "recall_1=1.1").returncode == 1
     assert shell("eval", "g.jsonl", "--floor", "magic=1").returncode == 3

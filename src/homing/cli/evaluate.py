@@ -102,16 +102,18 @@ def _show(model: str, rows: list[Scores], timings: dict[str, dict[str, float]]) 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        "set", "configuration", "language", "questions", "recall@1", "", "@5", "@10", "nDCG@10", "MRR", title=model
-    )
-    for row in rows:
-        bar = Text("█" * round(row.recall_1 * 20), "green")
-        figures = (f"{row.recall_5:.3f}", f"{row.recall_10:.3f}", f"{row.ndcg_10:.3f}", f"{row.mrr:.3f}")
-        table.add_row(
-            row.set, row.configuration, row.language, str(row.questions), f"{row.recall_1:.3f}", bar, *figures
-        )
     out = console()
+    table = Table(title=model, box=None, padding=(0, 1))
+    for heading in ("set", "fusion", "language"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("asked", "R@1", "R@5", "R@10", "nDCG", "MRR"):
+        table.add_column(heading, justify="right")
+    if out.width > 110:
+        table.add_column("R@1", no_wrap=True)
+    for row in rows:
+        figures = [f"{getattr(row, figure):.3f}" for figure in FIGURES]
+        bar = [Text("█" * round(row.recall_1 * 20), "green")] if out.width > 110 else []
+        table.add_row(row.set, row.configuration, row.language, str(row.questions), *figures, *bar)
     out.print(table)
     for name, times in timings.items():
         out.print(Text(f"{name}: " + ", ".join(f"{key} {value:.1f}" for key, value in times.items()), "dim"))
