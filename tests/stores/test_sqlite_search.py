@@ -158,7 +158,7 @@ def test_memory_is_bounded_by_letting_go_of_what_was_not_searched_lately(path: P
     for _ in range(2):
         for name in ("a", "b", "c", "d"):
             assert store.search(name, rows[3], 1)[0].id == "000003"
-            assert store.memory_bytes <= 3 * one
+            assert store.memory_bytes <= 2 * one
     store.close()
 
 
@@ -242,3 +242,32 @@ class TestLargeCollection:
     def test_no_record_comes_twice(self, store: SqliteStore) -> None:
         found = [match.id for match in store.search_text("c", "needle device 卧室 客厅", 60)]
         assert len(found) == len(set(found)) == 60
+
+
+def test_the_store_says_what_its_file_holds(store: SqliteStore) -> None:
+    store.upsert(
+        VectorRecord(found.id, "c", found.embedding, found.metadata, "一些文字 some text", "m")
+        for found in records(gaussian(2000))
+    )
+    sizes = store.sizes()
+    assert sizes["vectors"] > 2000 * 64 * 4
+    assert 2000 * 64 <= sizes["codes"] < sizes["vectors"]
+    assert min(sizes.values()) > 0
+    store.database.close()
+    assert sum(sizes.values()) <= store.path.stat().st_size
+
+
+def test_the_store_says_what_runs_it(store: SqliteStore) -> None:
+    assert store.versions()["sqlite"].startswith("3.")
+    assert store.versions()["sqlite-vec"].startswith("v")
+
+
+def test_one_strange_vector_does_not_spoil_the_others(store: SqliteStore) -> None:
+    """A vector with a single component is coded coarsely; the candidates among the others stay few, and right."""
+    rows = gaussian(5000)
+    rows[7] = 0
+    rows[7, 3] = 1
+    store.upsert(records(rows))
+    for number in range(0, 5000, 500):
+        assert names(store, rows[number]) == brute_force(rows, rows[number], range(5000))
+    assert names(store, rows[7], 1) == ["000007"]

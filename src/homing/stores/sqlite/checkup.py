@@ -19,6 +19,7 @@ def findings(connection: apsw.Connection) -> Iterator[str]:
         yield f"the file is damaged: {'; '.join(damage)}"
         return
     yield from _records(connection)
+    yield from _spaces(connection)
     for collection, name in rows(connection, "SELECT id, name FROM collections"):
         yield from _keywords(connection, collection, name)
     for space, model, dimensions in rows(connection, "SELECT id, model, dimensions FROM spaces"):
@@ -29,6 +30,25 @@ def findings(connection: apsw.Connection) -> Iterator[str]:
             (space,),
         ):
             yield from _codes(connection, collection, name, space, dimensions)
+
+
+def sizes(connection: apsw.Connection) -> dict[str, int]:
+    """Bytes by what they hold: texts, vectors, codes, keywords, filters, and everything else."""
+    found = dict.fromkeys(("texts", "vectors", "codes", "keywords", "filters", "other"), 0)
+    for name, size in rows(connection, "SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE"):
+        found[next((part for start, part in _PARTS.items() if start in name), "other")] += size
+    return found
+
+
+_PARTS = {
+    "records": "texts",
+    "vectors_": "vectors",
+    "embeddings": "vectors",
+    "segments": "codes",
+    "removals": "codes",
+    "keywords_": "keywords",
+    "attributes": "filters",
+}
 
 
 def _records(connection: apsw.Connection) -> Iterator[str]:
@@ -60,6 +80,15 @@ def _keywords(connection: apsw.Connection, collection: int, name: str) -> Iterat
     stray = _number(connection, f"{held} WHERE id {within} AND id NOT IN (SELECT key FROM records)")
     if stray:
         yield f"{stray} entries of the keyword index of collection {name!r} belong to no record"
+
+
+def _spaces(connection: apsw.Connection) -> Iterator[str]:
+    for name, models in rows(
+        connection,
+        "SELECT c.name, group_concat(s.model, ', ') FROM matrices m JOIN collections c ON c.id = m.collection "
+        "JOIN spaces s ON s.id = m.space WHERE m.live > 0 GROUP BY c.id HAVING count(*) > 1",
+    ):
+        yield f"collection {name!r} holds vectors of several models: {models}"
 
 
 def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:

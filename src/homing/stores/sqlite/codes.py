@@ -1,7 +1,7 @@
 """Vectors as one byte per dimension: small enough to hold all in memory, close enough to find the candidates.
 
 A row is scaled so that its largest component is 127, and rounded. A cosine computed from codes is off by a few
-ten-thousandths; whatever is within that margin of the last match is a candidate and is then compared exactly.
+ten-thousandths; every row that may be among the nearest for all one can tell is a candidate, compared exactly later.
 """
 
 from __future__ import annotations
@@ -77,22 +77,32 @@ class Query:
         """The cosine of each row, as far as codes can tell."""
         if not codes.count:
             return np.empty(0, np.float32)
-        # Without `out`: given one, simsimd 6.5 returns a None that it does not own, and some thousands of searches later
+        # Without `out`: given one, simsimd 6.5 returns a None that it does not own, and after some thousand searches
         # the interpreter aborts.
         values: Scores = np.asarray(simsimd.dot(self.code, codes.rows, out_dtype="float32"))
         values *= codes.scales
         values *= np.float32(self.scale)
         return values
 
-    def margin(self, codes: Codes) -> float:
-        """How far apart two scores must be for the order of the exact cosines to be the same.
+    def doubt(self, scales: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """How far the exact cosines of rows with these scales may lie from their scores.
 
-        Rounding moves each component by up to half a step, evenly; a cosine sums these errors of the row and of the
-        query, each weighted by the other, which is unit-length. Their deviation is a step over root twelve. Eight
-        deviations cover the difference of two scores with a chance of error below one in ten million.
+        Rounding moves a component by up to half a step, evenly. A cosine sums these errors over the row and over the
+        query, each weighted by the other, which has unit length: their deviation is a step over root twelve. Six
+        deviations are exceeded once in a billion times.
         """
-        step = float(codes.scales.max(initial=0.0))
-        return 8 * math.hypot(step, self.scale) / math.sqrt(12)
+        return np.hypot(scales, np.float32(self.scale)) * np.float32(6 / math.sqrt(12))
+
+    def candidates(self, codes: Codes, values: Scores, count: int) -> Positions:
+        """Every position that may be among the `count` nearest, best first, given the scores of the rows."""
+        widest = float(self.doubt(codes.scales.max(initial=0.0, keepdims=True))[0])
+        found = nearest(values, count, 2 * widest)
+        if len(found) <= count:
+            return found
+        doubts = self.doubt(codes.scales[found])
+        surely = np.partition(values[found] - doubts, len(found) - count)[len(found) - count]
+        possible: Positions = found[values[found] + doubts >= surely]
+        return possible
 
 
 def nearest(values: Scores, count: int, margin: float = 0.0) -> Positions:

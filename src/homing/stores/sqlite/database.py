@@ -47,6 +47,8 @@ class Database:
         self._closed = False
         self._idle: deque[apsw.Connection] = deque()
         self._write_lock = threading.Lock()
+        self._watch_lock = threading.Lock()
+        self._watcher: apsw.Connection | None = None
         self._source, self._flags = str(self.path), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         _prepare_folder(self.path)
         _check_length(self.path)
@@ -98,12 +100,23 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
+    def data_version(self) -> int:
+        """A number that moves with every commit to the file, by this process or another; asking takes microseconds."""
+        self._check_open()
+        with self._watch_lock, translated(self.path):
+            # SQLite counts the commits of others, so the one who asks must be a connection that never writes.
+            if self._watcher is None:
+                self._watcher = self._connect()
+            return int(self._watcher.pragma("data_version"))
+
     def close(self) -> None:
         """Let go of the file; the log is folded into it. Closing twice is fine."""
         if self._closed or self._process != os.getpid():
             return
         self._closed = True
-        with self._write_lock, translated(self.path):
+        with self._write_lock, self._watch_lock, translated(self.path):
+            if self._watcher is not None:
+                self._watcher.close()
             while self._idle:
                 self._idle.pop().close()
             self._writer.close()
@@ -151,7 +164,7 @@ class Database:
         connection.enable_load_extension(False)
         connection.execute(
             f"PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {WAL_BYTES}; "
-            "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"
+            "PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY"
         ).fetchall()
         return connection
 

@@ -1,7 +1,7 @@
 """The codes in memory, one matrix for each collection that is searched, kept up to date with the file.
 
-Memory: dimensions + 12 bytes a vector (40 MB for 100,000 of 384), a third more while it grows. The least recently
-searched matrices are let go when all of them together exceed the bound; they are read again when needed.
+Memory: dimensions + 12 bytes a vector (40 MB for 100,000 of 384), for a moment twice that when the room runs out. The
+least recently searched matrices are let go when all of them together exceed the bound; they are read again when needed.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Matrix:
 
     @property
     def bytes(self) -> int:
-        """What it occupies."""
-        room = self._room
-        return 0 if room is None else room.rows.nbytes + room.scales.nbytes + room.records.nbytes
+        """What it occupies. Room that is not used yet is no memory yet."""
+        now = self._now
+        return 0 if now is None else now.codes.count * (now.state.dimensions + 12)
 
     def follow(self, connection: apsw.Connection, state: Counters) -> Snapshot:
         """The matrix as of `state`, which must not be older than what was seen before. The lock must be held."""
@@ -112,7 +112,7 @@ class Matrix:
         needed = used + new.count
         if needed > room.count:
             # Snapshots in use keep the old arrays; only rows beyond theirs are ever written.
-            larger = _room(max(needed, used + used // 3 + 64), room.rows.shape[1])
+            larger = _room(needed, room.rows.shape[1])
             _copy(larger, 0, self._codes(used))
             self._room = room = larger
         _copy(room, used, new)
@@ -135,9 +135,12 @@ class Matrices:
             with matrix.lock:
                 connection = stack.enter_context(database.reading())
                 state = counters(connection, collection)
+                before = matrix.bytes
                 found = None if state is None else matrix.follow(connection, state)
             if found is None:
                 self.forget(collection)
+            elif matrix.bytes > before:
+                self._make_room()
             yield connection, found
 
     def forget(self, collection: str) -> None:
@@ -149,10 +152,13 @@ class Matrices:
         with self._lock:
             matrix = self._held.setdefault(collection, Matrix())
             self._held.move_to_end(collection)
+            return matrix
+
+    def _make_room(self) -> None:
+        with self._lock:
             total = sum(held.bytes for held in self._held.values())
             while total > self.memory and len(self._held) > 1:
                 total -= self._held.popitem(last=False)[1].bytes
-            return matrix
 
     @property
     def bytes(self) -> int:
@@ -162,6 +168,8 @@ class Matrices:
 
 
 def _room(rows: int, dimensions: int) -> Codes:
+    """Room for so many rows and a third more, so that growing copies each row a few times only."""
+    rows += rows // 3 + 64
     return Codes(np.empty(rows, np.int64), np.empty(rows, np.float32), np.empty((rows, dimensions), np.int8))
 
 

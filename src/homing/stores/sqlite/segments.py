@@ -76,7 +76,7 @@ def remove(connection: apsw.Connection, collection: int, space: int, dimensions:
         "WHERE collection = ?3 AND space = ?4 RETURNING live, dead",
         (connection.last_insert_rowid(), len(records), collection, space),
     )
-    if dead >= DEAD_AT_LEAST and dead > live:
+    if not live or (dead >= DEAD_AT_LEAST and dead > live):
         rewrite(connection, collection, space, dimensions)
 
 

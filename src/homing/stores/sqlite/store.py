@@ -178,6 +178,17 @@ class SqliteStore:
         with self.database.reading() as connection:
             return list(checkup.findings(connection))
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the file by what they hold: texts, vectors, codes, keywords, filters, other."""
+        with self.database.reading() as connection:
+            return checkup.sizes(connection)
+
+    def versions(self) -> dict[str, str]:
+        """The engines behind the store: SQLite and its vector extension, as they answer themselves."""
+        with self.database.reading() as connection:
+            [(engine, extension)] = rows(connection, "SELECT sqlite_version(), vec_version()")
+        return {"sqlite": engine, "sqlite-vec": extension}
+
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
         self.database.close()

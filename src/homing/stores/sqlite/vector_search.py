@@ -24,8 +24,6 @@ SELECTIVE = 2_000
 """Records up to which a filter is always selective."""
 SELECTIVE_SHARE = 20
 """Beyond that, one in so many: naming a record costs about as much as scoring twenty."""
-SPARE = 8
-"""Candidates beyond the limit, at least."""
 ASKED_ONE_BY_ONE = 4_096
 """Candidates of a broad filter after which all that pass are named instead."""
 
@@ -40,42 +38,42 @@ class Near:
 
 def search(connection: apsw.Connection, snapshot: Snapshot, vector: Vector, limit: int, asked: Filter) -> list[Near]:
     """At least `limit` of the nearest, if so many exist, by distance; more where the last ones tie."""
-    query, enough = Query.of(vector), limit + SPARE
+    query = Query.of(vector)
     if asked:
-        records = _filtered(connection, snapshot, query, enough, asked)
+        records = _filtered(connection, snapshot, query, limit, asked)
     else:
-        best = nearest(snapshot.scores(query), enough, query.margin(snapshot.codes))
-        records = snapshot.codes.records[best]
+        records = snapshot.codes.records[query.candidates(snapshot.codes, snapshot.scores(query), limit)]
     return _exact(connection, snapshot.state.space, vector, records)
 
 
-def _filtered(connection: apsw.Connection, snapshot: Snapshot, query: Query, enough: int, asked: Filter) -> Keys:
+def _filtered(connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter) -> Keys:
     collection = snapshot.state.collection
     few = max(SELECTIVE, snapshot.codes.count // SELECTIVE_SHARE)
     if not filtering.is_selective(connection, collection, asked, few):
-        passed = _one_by_one(connection, snapshot, query, enough, asked)
+        passed = _one_by_one(connection, snapshot, query, limit, asked)
         if passed is not None:
             return passed
     chosen = snapshot.codes.take(snapshot.positions(filtering.matching(connection, collection, asked)))
-    return chosen.records[nearest(query.scores(chosen), enough, query.margin(chosen))]
+    return chosen.records[query.candidates(chosen, query.scores(chosen), limit)]
 
 
 def _one_by_one(
-    connection: apsw.Connection, snapshot: Snapshot, query: Query, enough: int, asked: Filter
+    connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter
 ) -> Keys | None:
-    """The nearest records that pass, asking each from the nearest on; None where too few do."""
-    values, margin = snapshot.scores(query), query.margin(snapshot.codes)
-    left, passed, reach = values.copy(), np.empty(0, np.int64), 4 * enough
-    while reach <= max(ASKED_ONE_BY_ONE, 4 * enough):
-        best = nearest(left, reach)
+    """The candidates that pass, asking each record from the nearest on; None where too few do."""
+    codes, values = snapshot.codes, snapshot.scores(query)
+    widest = query.doubt(codes.scales.max(initial=0.0, keepdims=True))[0]
+    left, passed, portion = values.copy(), np.empty(0, np.int64), 4 * limit + 64
+    while portion <= max(ASKED_ONE_BY_ONE, 4 * limit + 64):
+        best = nearest(left, portion)
         left[best] = -np.inf
-        records = snapshot.codes.records[best]
+        records = codes.records[best]
         kept = filtering.passing(connection, snapshot.state.collection, asked, records)
         passed = np.concatenate([passed, best[np.isin(records, kept)]])
-        last = values[best[-1]] if len(best) else -np.inf
-        if not len(best) or (len(passed) >= enough and values[passed[enough - 1]] - margin >= last):
-            return snapshot.codes.records[passed]
-        reach *= 4
+        # Whoever was not asked yet scores no more than the last who was.
+        if not len(best) or (len(passed) >= limit and values[passed[limit - 1]] - values[best[-1]] >= 2 * widest):
+            return codes.records[passed[query.candidates(codes.take(passed), values[passed], limit)]]
+        portion *= 4
     return None
 
 
