@@ -158,6 +158,10 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
         assert QueryIR.model_validate_json(ir.model_dump_json()) == ir
 
 
+def test_a_text_too_long_to_be_a_command_is_not_read_in_part() -> None:
+    assert parse("打开灯，" + "然后我们来聊聊天" * 100 + "，算了别开").action == ""
+
+
 def test_the_schema_is_published() -> None:
     schema = QueryIR.model_json_schema()
     assert {"raw", "action", "name_hint", "type_hint", "scope_include", "scope_exclude", "quantifier"} <= set(

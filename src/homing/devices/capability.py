@@ -156,7 +156,9 @@ def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:
 
 def _fitted(asked: frozenset[str], value: SpokenValue | None, command: CommandSpec) -> Fitted:
     if value is not None:
-        return fit(value, command) if takes_values(command) else Fitted()
+        fitted = fit(value, command) if takes_values(command) else Fitted()
+        downwards = fitted.change is not None and "down" in asked
+        return replace(fitted, change=-abs(fitted.change or 0.0)) if downwards else fitted
     if asked & {"up", "down"} and takes_values(command):
         return Fitted(change=nudge(command, "up" in asked))
     for option in command.value_list:

@@ -121,9 +121,7 @@ class Home:
     def fits(self, device_id: str, word: TypeWord) -> bool:
         """Whether a type word may mean this device."""
         placed = self.placed[device_id]
-        if placed.type not in word.types:
-            return False
-        return not word.classes or not placed.classes or not word.classes.isdisjoint(placed.classes)
+        return word.means(placed.type, placed.classes)
 
     def _add(self, device: Device, content: str) -> None:
         # Devices with equal commands share one tuple, so that a command is weighed once for all of them.
@@ -198,17 +196,16 @@ def _merged(devices: Iterable[Device]) -> Mapping[str, Device]:
 def _classes(device: Device, type_name: str) -> frozenset[str]:
     if device.device_class:
         return frozenset({device.device_class.lower()})
+    named = frozenset[str]().union(*(_classes_in_name(spoken(name), type_name) for name in device.names))
     own = TYPE_WORDS.get(spoken(device.type))
-    if own is not None and own.classes:
-        return own.classes
-    return frozenset().union(*(_classes_in_name(spoken(name), type_name) for name in device.names))
+    return named or (frozenset({own.main}) if own is not None and own.main else frozenset())
 
 
 @lru_cache(maxsize=50_000)
 def _classes_in_name(form: str, type_name: str) -> frozenset[str]:
     """What a name says about the kind of device: 卧室空调 is an air conditioner."""
     words = [token.type for token in lex(form, _NOTHING) if token.type is not None and type_name in token.type.types]
-    return frozenset().union(*(word.classes for word in words))
+    return frozenset(word.main for word in words if word.main)
 
 
 _NOTHING = Vocabulary()

@@ -115,9 +115,11 @@ class NameIndex:
         if form.isascii():
             return set()
         if self._sounds is None:
-            self._sounds = defaultdict(set)
+            # Filled before it is seen: other threads may be asking.
+            sounds: dict[str, set[str]] = defaultdict(set)
             for other in self._forms:
-                self._sounds[_sound(other)].add(other)
+                sounds[_sound(other)].add(other)
+            self._sounds = sounds
         sound = _sound(form)
         return self._sounds.get(sound, set()) if sound else set()
 

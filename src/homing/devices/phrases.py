@@ -85,7 +85,7 @@ def _take_head(phrase: Phrase, token: Token, stretch: list[Token]) -> None:
     if token.is_a(Kind.NAME):
         phrase.name = token.name
     # 在电视上播放音乐: the word that says more wins over the one that only names the kind.
-    if token.type is not None and not (phrase.type and phrase.type.classes and token.type.types <= phrase.type.types):
+    if token.type is not None and not (phrase.type and phrase.type.narrow and token.type.types <= phrase.type.types):
         phrase.type, phrase.type_text = token.type, token.text
 
 

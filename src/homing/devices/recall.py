@@ -69,8 +69,7 @@ def type_word(home: Home, ir: QueryIR) -> TypeWord | None:
             if known is not None:
                 return known
     if ir.type_hint:
-        canonical = canonical_type(ir.type_hint)
-        return TypeWord(canonical, frozenset({canonical}))
+        return TypeWord.of(canonical_type(ir.type_hint))
     return None
 
 

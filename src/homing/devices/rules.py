@@ -16,6 +16,9 @@ from homing.devices.vocabulary import Vocabulary, canonical_type
 SURE, PARTLY, LOST = 0.85, 0.6, 0.3
 """Confidence with everything understood, with words nobody knows, and without an action."""
 
+LONGEST = 500
+"""Characters of the longest sentence that is read. A longer text is no command, and half of it might mean another."""
+
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 
 
@@ -36,6 +39,8 @@ class _Command:
 def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     """Every command of a sentence, in order; at least one QueryIR, without an action where there is none."""
     form = spoken(text)
+    if len(form) > LONGEST:
+        return [QueryIR(raw=text, confidence=LOST)]
     tokens = _with_a_verb(form, vocabulary)
     commands = _carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
     deferred = any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)

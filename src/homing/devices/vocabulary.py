@@ -64,7 +64,7 @@ class Vocabulary:
         if name and name not in self.type_names:
             self.type_names.append(name)
         if form and form not in TYPE_WORDS and form not in self.types:
-            self.types[form] = TypeWord(canonical_type(name), frozenset({canonical_type(name)}))
+            self.types[form] = TypeWord.of(canonical_type(name))
             self._lengths[len(form)] += 1
 
     def place(self, word: str) -> str | None:

@@ -5,16 +5,50 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+SURE_CLASSES = frozenset(
+    {"garage", "garage_door", "window", "gate", "awning", "door", "exhaust", "purifier", "dehumidifier", "projector"}
+)
+"""Classes a device must be known to have: a cover of unknown class may be a curtain, but is no garage door."""
+
+
 @dataclass(frozen=True, slots=True)
 class TypeWord:
-    """What a word may stand for: types, and the classes within them it is limited to (none: all of the type).
+    """What a word may stand for: types, each with the classes it is limited to (none: all of the type).
 
-    `hint` is the one type that is written into a QueryIR.
+    The first type is the one that is written into a QueryIR; `main` is the class of a device that is called so: an air
+    conditioner is one, though whoever says the word may also mean a thermostat.
     """
 
-    hint: str
-    types: frozenset[str]
-    classes: frozenset[str] = frozenset()
+    limits: tuple[tuple[str, frozenset[str]], ...]
+    main: str | None = None
+
+    @classmethod
+    def of(cls, type_name: str) -> TypeWord:
+        """A word for all of one type."""
+        return cls(((type_name, frozenset()),))
+
+    @property
+    def hint(self) -> str:
+        """The type that is written into a QueryIR."""
+        return self.limits[0][0]
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Every type it may mean."""
+        return frozenset(name for name, _ in self.limits)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it says more than the type."""
+        return any(classes for _, classes in self.limits)
+
+    def means(self, type_name: str, classes: frozenset[str]) -> bool:
+        """Whether a device of that type and those classes may be meant."""
+        for name, limit in self.limits:
+            if name == type_name:
+                unknown = not classes and not limit & SURE_CLASSES
+                return not limit or unknown or not limit.isdisjoint(classes)
+        return False
 
 
 # types (a class behind a colon) | Chinese words | English words
@@ -76,13 +110,12 @@ TYPE_WORDS: dict[str, TypeWord] = {}
 
 
 def _type_word(cell: str) -> TypeWord:
-    types: list[str] = []
-    classes: set[str] = set()
+    limits = []
     for part in cell.split():
-        name, _, limits = part.partition(":")
-        types.append(name)
-        classes |= {limit for limit in limits.split(",") if limit}
-    return TypeWord(types[0], frozenset(types), frozenset(classes))
+        name, _, classes = part.partition(":")
+        limits.append((name, tuple(filter(None, classes.split(",")))))
+    main = next((classes[0] for _, classes in limits if classes), None)
+    return TypeWord(tuple((name, frozenset(classes)) for name, classes in limits), main)
 
 
 for _row in _TABLE.strip().splitlines():

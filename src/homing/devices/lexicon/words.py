@@ -58,7 +58,7 @@ NEGATION = _split(
 
 CONJUNCTION = _split("和 与 跟 及 还有 以及 、 或 或者", "and, &, plus, as well as, or, along with")
 SEPARATOR = _split(
-    ", ; 。 ! ? 并 并且 然后 接着 再 同时 顺便 另外 之后 但 但是 不过 而且 此外 只是 同时也",
+    ", ; 。 ! ? 并 并且 然后 最后 随后 接着 再 同时 顺便 另外 之后 但 但是 不过 而且 此外 只是 同时也",
     "then, and then, and also, while, but, after that, afterwards",
 )
 
@@ -86,7 +86,10 @@ FILLER = _split(
     "a little bit, bit, "
     "slightly, some more, more, please can you, please could you, hello, want you to, again, there, will",
 )
-QUESTION = _split(
+_HOW_MANY = frozenset(
+    ask + unit for ask in ("几", "有几", "多少", "有多少", "哪", "哪一", "哪几") for unit in "个盏台扇只间部"
+)
+QUESTION = _HOW_MANY | _split(
     "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 "
     "怎么样 怎样 如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 "
     "哪里 啥",
@@ -140,6 +143,6 @@ WHEN = _split(
 )
 """Another time, or a condition: what is said is not to be done now."""
 TIME_UNITS = _split(
-    "秒 秒钟 分 分钟 小时 个小时 钟头 点 点钟 点半 天 小时后 分钟后 秒后 秒钟后 个小时后 天后 号",
+    "秒 秒钟 分 分钟 小时 个小时 钟头 点 点钟 点半 天 小时后 分钟后 秒后 秒钟后 个小时后 天后",
     "second, seconds, minute, minutes, hour, hours, day, days, am, pm, o clock, sec, min, mins",
 )
