@@ -1,0 +1,65 @@
+"""Records and vectors to try a store with, and the fixtures every part of the contract uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from homing.records import Match, VectorRecord
+from homing.stores.store import SearchOptions, Store
+from homing.vectors import Vector
+
+OpenStore = Callable[[], Store]
+
+MODEL = "contract/model@8"
+WIDTH = 8
+
+
+def vector(*values: float) -> Vector:
+    """A vector that begins with these values and is zero otherwise."""
+    row = np.zeros(WIDTH, np.float32)
+    row[: len(values)] = values
+    return row
+
+
+def record(
+    name: str,
+    *values: float,
+    text: str = "",
+    collection: str = "things",
+    model: str = MODEL,
+    keywords: str | None = None,
+    **metadata: Any,
+) -> VectorRecord:
+    """A record; without values it has no vector."""
+    embedding = vector(*values) if values else None
+    return VectorRecord(name, collection, embedding, metadata, text, model if values else "", keywords)
+
+
+def ids(matches: list[Match]) -> list[str]:
+    """The ids of an answer, in its order."""
+    return [match.id for match in matches]
+
+
+def only(**pairs: Any) -> SearchOptions:
+    """A metadata filter."""
+    return SearchOptions(pairs)
+
+
+class Opened:
+    """A store under test: opened empty, closed afterwards."""
+
+    @pytest.fixture
+    def open_store(self) -> OpenStore:
+        """A function that opens the store; called again it opens the same data."""
+        raise NotImplementedError("override the fixture `open_store`")
+
+    @pytest.fixture
+    def store(self, open_store: OpenStore) -> Iterator[Store]:
+        """An empty store."""
+        opened = open_store()
+        yield opened
+        opened.close()
