@@ -29,7 +29,7 @@ WORKER = Path(__file__).parent / "workers" / "embedding_worker.py"
 CONTENDERS = ("homing int8", "onnxruntime fp32", "sentence-transformers")
 PEER = "sentence-transformers"
 # name: shortest, longest in tokens, how many texts
-JOBS = {"10 tokens": (8, 12, 256), "60 tokens": (54, 66, 96), "250 tokens": (230, 270, 32), "mixed": (3, 400, 96)}
+JOBS = {"10 tokens": (8, 12, 128), "60 tokens": (54, 66, 48), "250 tokens": (230, 270, 16), "mixed": (3, 400, 48)}
 
 
 def pick_texts(path: Path, tokenizer: Tokenizer, *, seed: int = 0) -> dict[str, list[str]]:

@@ -13,10 +13,10 @@ Ranges = Mapping[str, Range]
 """What each activation of `tap_names` was seen to do."""
 
 FINE_LAYERS = 2
-"""How many layers, from the first, round the gelu's output to two bytes instead of one.
+"""How many layers, from the first, round what enters and leaves the gelu to two bytes instead of one.
 
-A neuron of layer 0 speaks many times as loud as the rest, and every later layer builds on what is rounded there: with
-one byte, single passages fall to cosine .85 against float32. Each such layer costs 3 to 4 % of the time.
+A neuron there speaks many times as loud as the rest, and every later layer builds on what is rounded: with one byte,
+single passages fall to cosine .85 against float32, and names such as 约翰 to .92 when only its output has two.
 """
 
 
@@ -32,7 +32,7 @@ class _Int8Encoder(Encoder):
     def __init__(self, weights: Weights, config: BertConfig, ranges: Ranges, fine_layers: int) -> None:
         super().__init__(weights, config)
         self._ranges = dict(ranges)
-        self._fine = {f"{layer}.gelu" for layer in range(fine_layers)}
+        self._fine = {f"{layer}.{tap}" for layer in range(fine_layers) for tap in ("middle", "gelu")}
         for layer in range(config.layers):
             self._balance_context(layer)
 
