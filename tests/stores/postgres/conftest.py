@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -16,7 +17,8 @@ from psycopg import sql
 from homing.stores.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
 
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+# Nothing here must survive a power cut. A killed server loses nothing all the same.
+FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
 @dataclass(frozen=True)
@@ -28,18 +30,41 @@ class Database:
 
 
 @pytest.fixture(scope="session")
-def database() -> Iterator[Database]:
+def folder_of_servers() -> Iterator[Path]:
+    # Not pytest's folder: as root the server runs as somebody who may not enter it.
+    folder = Path(tempfile.mkdtemp(prefix="homing-test-postgres-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def database(folder_of_servers: Path) -> Iterator[Database]:
     given = os.environ.get("HOMING_TEST_POSTGRES")
     if given:
         yield Database(given, given)
         return
-    # Not pytest's folder: as root the server runs as somebody who may not enter it.
-    folder = tempfile.mkdtemp(prefix="homing-test-postgres-")
-    server = LocalServer(folder, settings=FAST)
+    server = LocalServer(folder_of_servers / "shared", settings=FAST)
     server.start()
     yield Database(server.url, server.admin_url)
     server.remove()
-    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def server_of_module(folder_of_servers: Path) -> Iterator[LocalServer]:
+    own = LocalServer(folder_of_servers / secrets.token_hex(4), settings=FAST)
+    own.start()
+    yield own
+    own.remove()
+
+
+@pytest.fixture
+def server(server_of_module: LocalServer) -> LocalServer:
+    """A server that may be stopped and started, running and empty when the test begins."""
+    server_of_module.start()
+    with psycopg.connect(server_of_module.admin_url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS homing CASCADE")
+    return server_of_module
 
 
 @pytest.fixture
@@ -50,11 +75,8 @@ def schema(database: Database) -> Iterator[str]:
         connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
 
-Opened = Callable[..., PostgresStore]
-
-
 @pytest.fixture
-def opened(database: Database, schema: str) -> Iterator[Opened]:
+def opened(database: Database, schema: str) -> Iterator[Callable[..., PostgresStore]]:
     """Opens stores on the schema of the test, and closes them."""
     stores: list[PostgresStore] = []
 
@@ -65,3 +87,17 @@ def opened(database: Database, schema: str) -> Iterator[Opened]:
     yield open_one
     for store in stores:
         store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[..., PostgresStore]) -> PostgresStore:
+    """A store on an empty schema."""
+    return opened()
+
+
+@pytest.fixture
+def admin(database: Database, schema: str) -> Iterator[psycopg.Connection]:
+    """The superuser, looking at the schema of the test."""
+    with psycopg.connect(database.admin_url, autocommit=True) as connection:
+        connection.execute("SELECT set_config('search_path', %s, false)", (f"{schema}, public",))
+        yield connection

@@ -15,8 +15,8 @@ LONGEST_NAME = 2_400
 """Bytes of a collection's name or a record's id: what fits into an entry of an index."""
 
 _COUNTS = (
-    "LEFT JOIN LATERAL (SELECT sum(t.records)::bigint AS records, sum(t.embedded)::bigint AS embedded, "
-    "sum(t.words)::bigint AS words FROM tallies t WHERE t.collection = c.id AND t.user_id = c.user_id) t ON true"
+    "LEFT JOIN LATERAL (SELECT count(*) AS rows, sum(t.records)::bigint AS records, "
+    "sum(t.embedded)::bigint AS embedded, sum(t.words)::bigint AS words FROM tallies t WHERE t.collection = c.id AND t.user_id = c.user_id) t ON true"
 )
 
 
@@ -37,6 +37,8 @@ class Collection:
     records: int
     embedded: int
     words: int
+    tallies: int
+    """Rows that its counts are the sum of."""
 
 
 def stored_name(value: object, what: str) -> str:
@@ -55,23 +57,24 @@ def rows_in(space: str) -> str:
     return f"pg_relation_size(to_regclass('vectors_' || {space}.id)) / ({width})"
 
 
-def find(connection: Connection, user: str, name: str) -> Collection | None:
-    """The collection of a user that has this name, if there is one."""
+def find(connection: Connection, user: str, name: str, lock: str = "") -> Collection | None:
+    """The collection of a user that has this name, if there is one; with a lock (`SHARE` …), held until the commit."""
     row = connection.execute(
         "SELECT c.id, c.space, s.model, s.dimensions, s.indexed, "
-        f"{rows_in('s')}, t.records, t.embedded, t.words "
-        f"FROM collections c LEFT JOIN spaces s ON s.id = c.space {_COUNTS} WHERE c.user_id = %s AND c.name = %s",
+        f"{rows_in('s')}, t.records, t.embedded, t.words, t.rows "
+        f"FROM collections c LEFT JOIN spaces s ON s.id = c.space {_COUNTS} WHERE c.user_id = %s AND c.name = %s "
+        f"{f'FOR {lock} OF c' if lock else ''}",
         (user, name),
     ).fetchone()
     return None if row is None else _made(name, user, row)
 
 
 def _made(name: str, user: str, row: tuple[Any, ...]) -> Collection:
-    number, space, model, dimensions, indexed, rows, records, embedded, words = row
+    number, space, model, dimensions, indexed, rows, records, embedded, words, tallies = row
     share = (embedded or 0) / max(rows or 0, embedded or 0, 1)
     return Collection(
         number, name, user, space, model or "", dimensions or 0, bool(indexed), share,
-        records or 0, embedded or 0, words or 0,
+        records or 0, embedded or 0, words or 0, tallies,
     )  # fmt: skip
 
 

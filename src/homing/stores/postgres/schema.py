@@ -6,7 +6,6 @@ can fence it (fence.py). A collection belongs to one user: two users may have co
 
 from __future__ import annotations
 
-from homing.errors import InvalidArgument
 from homing.stores.postgres.driver import Connection
 
 WIDEST = 16_000
@@ -77,10 +76,3 @@ def create_vector_table(connection: Connection, space: int, dimensions: int) -> 
         f"ALTER TABLE {table} ALTER embedding SET STORAGE {storage};"
         f"CREATE INDEX {table}_by_collection ON {table}(collection)"
     )
-
-
-def checked_width(dimensions: int) -> int:
-    """A width that pgvector can hold."""
-    if dimensions > WIDEST:
-        raise InvalidArgument(f"vectors of {dimensions} dimensions; PostgreSQL holds at most {WIDEST}")
-    return dimensions

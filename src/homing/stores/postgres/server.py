@@ -186,6 +186,8 @@ class LocalServer:
 def _free_port(preferred: int) -> int:
     for port in (preferred, 0):
         with socket.socket() as probe:
+            # Connections of the server that was just stopped linger on its port and are no reason to leave it.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:

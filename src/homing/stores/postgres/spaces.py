@@ -9,7 +9,7 @@ from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.fence import fence_table, is_fenced
 from homing.stores.postgres.migrations import lock_number
-from homing.stores.postgres.schema import checked_width, create_vector_table, vector_table
+from homing.stores.postgres.schema import WIDEST, create_vector_table, vector_table
 
 LONGEST_MODEL = 500
 
@@ -22,11 +22,18 @@ def find_space(connection: Connection, model: str, dimensions: int) -> int | Non
     return None if row is None else int(row[0])
 
 
+def checked_model(model: object, dimensions: int) -> None:
+    """Refuse what cannot be the identity of a space."""
+    if not isinstance(model, str) or len(model) > LONGEST_MODEL or "\0" in model or not is_encodable(model):
+        raise InvalidArgument(
+            f"model is a text of at most {LONGEST_MODEL} ordinary characters; got {str(model)[:80]!r}"
+        )
+    if dimensions > WIDEST:
+        raise InvalidArgument(f"vectors of {dimensions} dimensions; PostgreSQL holds at most {WIDEST}")
+
+
 def create_space(connection: Connection, schema: str, model: str, dimensions: int) -> int:
     """The space of a model identity, with its table, made where it does not exist yet."""
-    checked_width(dimensions)
-    if len(model) > LONGEST_MODEL or "\0" in model or not is_encodable(model):
-        raise InvalidArgument(f"model is at most {LONGEST_MODEL} ordinary characters; got {model[:80]!r}")
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
         found = find_space(connection, model, dimensions)

@@ -248,7 +248,7 @@ class PostgresStore:
         """Settings of one session, and the type `vector`, whose number differs from database to database."""
         row = connection.execute(
             "SELECT set_config('search_path', %s, false), set_config('statement_timeout', %s, false), "
-            "set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hnsw.ef_search', %s, false), "
+            "set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', %s, false), "
             "set_config('jit', 'off', false), "
             "(SELECT t.oid FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace "
             "WHERE e.extname = 'vector' AND t.typname = 'vector')",

@@ -59,12 +59,12 @@ def _by_index(
     filtered, values = conditions(collection.id, asked, "f.attributes")
     joined = "JOIN records f ON f.key = v.record" if asked else ""
     rows = connection.execute(
-        f"SELECT {SHOWN}, n.score, max(n.score) OVER (), count(*) OVER (), {_CURRENT} FROM ("
-        f"SELECT v.record, v.embedding <#> %s AS score FROM {_table(collection)} v {joined} "
-        f"WHERE v.collection = %s AND v.user_id = %s{filtered} "
-        f"ORDER BY v.embedding::{half} <#> %s::{half} LIMIT %s"
-        ") n JOIN records r ON r.key = n.record ORDER BY n.score, r.id LIMIT %s",
-        [*_identity(collection), query, collection.id, collection.user, *values, query, fetched, limit],
+        f"WITH near AS MATERIALIZED (SELECT v.record, v.embedding <#> %s AS score FROM {_table(collection)} v {joined} "
+        f"WHERE v.collection = %s AND v.user_id = %s{filtered} ORDER BY v.embedding::{half} <#> %s::{half} LIMIT %s) "
+        f"SELECT {SHOWN}, n.score, (SELECT max(score) FROM near), (SELECT count(*) FROM near), {_CURRENT} "
+        "FROM (SELECT record, score FROM near ORDER BY score FETCH FIRST %s ROWS WITH TIES) n "
+        "JOIN records r ON r.key = n.record ORDER BY n.score, r.id LIMIT %s",
+        [query, collection.id, collection.user, *values, query, fetched, *_identity(collection), limit, limit],
         binary=True,
         # A filter is planned for its own values: whether it is rare decides how to look.
         prepare=False if asked else None,

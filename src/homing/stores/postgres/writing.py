@@ -15,7 +15,7 @@ from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.filtering import labels
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.slots import Words, words
-from homing.stores.postgres.spaces import check_fits, find_space
+from homing.stores.postgres.spaces import check_fits, checked_model, find_space
 from homing.stores.postgres.stored_text import escape, is_plain
 from homing.stores.postgres.vector_type import packed
 
@@ -70,6 +70,7 @@ def prepare(batch: Batch) -> Prepared:
     for record in batch.records:
         stored_name(record.id, "id")
     stored_name(batch.collection, "collection")
+    checked_model(batch.model, int(batch.vectors.shape[1]))
     return Prepared(
         batch, [words(record.text if record.keywords is None else record.keywords) for record in batch.records]
     )
@@ -100,7 +101,7 @@ def upsert(connection: Connection, user: str, prepared: Prepared) -> Collection:
 
 def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> int:
     """Remove records everywhere; returns how many there were."""
-    collection = _locked(connection, user, name, "SHARE")
+    collection = find(connection, user, name, lock="SHARE")
     if collection is None:
         return 0
     tally = Tally()
@@ -111,7 +112,7 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
 
 def drop(connection: Connection, user: str, name: str) -> int:
     """Remove a collection with all of its records."""
-    collection = _locked(connection, user, name, "UPDATE")
+    collection = find(connection, user, name, lock="UPDATE")
     if collection is None:
         return 0
     own = (collection.id, user)
@@ -127,29 +128,27 @@ def drop(connection: Connection, user: str, name: str) -> int:
 def _held(connection: Connection, user: str, batch: Batch) -> Collection:
     """The collection of a batch, made where there is none, in the space of its vectors, held until the commit."""
     while True:
-        connection.execute(
-            "INSERT INTO collections(user_id, name) VALUES (%s, %s) ON CONFLICT (user_id, name) DO NOTHING",
-            (user, batch.collection),
-        )
-        # Writers share the collection. Only the one that gives it another model must have it alone.
-        collection = find(connection, user, batch.collection)
-        if collection is not None and batch.embedded and _takes_another_model(collection, batch):
-            collection = _locked(connection, user, batch.collection, "NO KEY UPDATE")
-            if collection is not None:
-                _give_space(connection, collection, batch)
-                collection = find(connection, user, batch.collection)
-        elif collection is not None:
-            collection = _locked(connection, user, batch.collection, "SHARE")
-            if collection is not None and batch.embedded:
-                check_fits(collection, batch)
-        if collection is not None:
-            return collection
-
-
-def _locked(connection: Connection, user: str, name: str, strength: str) -> Collection | None:
-    connection.execute(f"SELECT 1 FROM collections WHERE user_id = %s AND name = %s FOR {strength}", (user, name))
-    # Read again: whoever held it before may have changed it.
-    return find(connection, user, name)
+        known = find(connection, user, batch.collection)
+        if known is None:
+            connection.execute(
+                "INSERT INTO collections(user_id, name) VALUES (%s, %s) ON CONFLICT (user_id, name) DO NOTHING",
+                (user, batch.collection),
+            )
+            continue
+        if batch.embedded and _takes_another_model(known, batch):
+            # Writers share a collection. The one that gives it another model must have it alone.
+            if find(connection, user, batch.collection, lock="NO KEY UPDATE") is None:
+                continue
+            known = find(connection, user, batch.collection)
+            if known is not None and _takes_another_model(known, batch):
+                _give_space(connection, known, batch)
+                known = find(connection, user, batch.collection)
+        else:
+            known = find(connection, user, batch.collection, lock="SHARE")
+        if known is not None:
+            if batch.embedded:
+                check_fits(known, batch)
+            return known
 
 
 def _takes_another_model(collection: Collection, batch: Batch) -> bool:
@@ -158,9 +157,6 @@ def _takes_another_model(collection: Collection, batch: Batch) -> bool:
 
 
 def _give_space(connection: Connection, collection: Collection, batch: Batch) -> None:
-    if not _takes_another_model(collection, batch):
-        check_fits(collection, batch)
-        return
     width = int(batch.vectors.shape[1])
     space = find_space(connection, batch.model, width)
     if space is None:
@@ -262,8 +258,7 @@ def _add(connection: Connection, collection: Collection, tally: Tally) -> None:
         "INSERT INTO tallies(collection, user_id, records, embedded, words) VALUES (%s, %s, %s, %s, %s)",
         (*own, tally.records, tally.embedded, tally.words),
     )
-    row = connection.execute("SELECT count(*) FROM tallies WHERE collection = %s AND user_id = %s", own).fetchone()
-    if row is not None and row[0] > FOLD_AT:
+    if collection.tallies > FOLD_AT:
         # Rows that another writer is folding are left to it.
         connection.execute(
             "WITH old AS (DELETE FROM tallies WHERE ctid IN (SELECT ctid FROM tallies "

@@ -1,0 +1,174 @@
+"""The server goes away under load and comes back: what was acknowledged is there, what failed is not."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from homing.errors import HomingError, StoreBusy, StoreUnavailable
+from homing.records import VectorRecord
+from homing.stores.postgres.server import LocalServer
+from homing.stores.postgres.store import PostgresStore
+
+QUERY = np.array([1, 0], np.float32)
+
+
+def record(name: str) -> VectorRecord:
+    return VectorRecord(name, "c", QUERY, {}, f"词 {name}", "m@2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_restart_under_load_loses_nothing_that_was_acknowledged(server: LocalServer, mode: str) -> None:
+    store = PostgresStore(server.url)
+    store.upsert([record("first")])
+    acknowledged: set[str] = {"first"}
+    refused: set[str] = set()
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def write(writer: int) -> None:
+        number = 0
+        while not done.is_set():
+            name = f"{writer}-{number:06d}"
+            number += 1
+            try:
+                store.upsert([record(name)])
+                acknowledged.add(name)
+            except BaseException as error:
+                errors.append(error)
+                if getattr(error, "details", {}).get("outcome") != "unknown":
+                    refused.add(name)
+                time.sleep(0.01)
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                assert store.search("c", QUERY)
+                assert store.search_text("c", "first")
+            except HomingError as error:
+                errors.append(error)
+                time.sleep(0.01)
+            except BaseException as error:
+                errors.append(error)
+                return
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)] + [threading.Thread(target=read)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(2):
+            time.sleep(0.4)
+            server.stop(mode=mode)
+            time.sleep(0.2)
+            server.start()
+        before = len(acknowledged)
+        until = time.monotonic() + 10
+        while len(acknowledged) < before + 20 and time.monotonic() < until:
+            time.sleep(0.02)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert len(acknowledged) >= before + 20, "the store did not recover by itself"
+    assert errors, "the restart was not noticed"
+    assert {type(error) for error in errors} <= {StoreUnavailable, StoreBusy}
+    there = {found.id for found in store.records("c")}
+    assert acknowledged <= there
+    assert not refused & there
+    assert store.check() == []
+    store.close()
+
+
+def test_an_idle_store_does_not_notice_a_restart(server: LocalServer) -> None:
+    store = PostgresStore(server.url)
+    store.upsert([record("a")])
+    assert len(store.search("c", QUERY)) == 1
+    server.stop()
+    server.start()
+    assert len(store.search("c", QUERY)) == 1
+    assert store.upsert([record("b")]) == 1
+    assert store.collections()[0].records == 2
+    server.stop()
+    began = time.monotonic()
+    for call in (lambda: store.search("c", QUERY), lambda: store.upsert([record("c")]), store.collections):
+        with pytest.raises(StoreUnavailable, match="try again"):
+            call()
+    assert time.monotonic() - began < 5, "a server that is down is known at once"
+    server.start()
+    assert store.upsert([record("c")]) == 1
+    store.close()
+
+
+class Wire:
+    """Passes bytes on between a store and its server, and cuts the line when the store commits."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.cut: Callable[[socket.socket, bytes], None] | None = None
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self.port)) as server:
+            while True:
+                for ready in select.select([client, server], [], [])[0]:
+                    data = ready.recv(1 << 16)
+                    if not data:
+                        return
+                    if ready is client and b"COMMIT" in data and self.cut is not None:
+                        cut, self.cut = self.cut, None
+                        cut(server, data)
+                        return
+                    (server if ready is client else client).sendall(data)
+
+
+@contextmanager
+def wired(url: str) -> Iterator[tuple[PostgresStore, Wire]]:
+    parts = urlsplit(url)
+    wire = Wire(parts.port or 5432)
+    store = PostgresStore(f"postgresql://{parts.username}:{parts.password}@127.0.0.1:{wire.address}{parts.path}")
+    try:
+        yield store, wire
+    finally:
+        store.close()
+        wire.listener.close()
+
+
+def committed(server: socket.socket, data: bytes) -> None:
+    server.sendall(data)
+    server.recv(1 << 16)
+
+
+def not_committed(server: socket.socket, data: bytes) -> None:
+    pass
+
+
+@pytest.mark.parametrize("cut", [committed, not_committed])
+def test_a_line_cut_during_the_commit_leaves_no_doubt(
+    server: LocalServer, cut: Callable[[socket.socket, bytes], None]
+) -> None:
+    with wired(server.url) as (store, wire):
+        store.upsert([record("a")])
+        wire.cut = cut
+        assert store.upsert([record("b")]) == 1
+        assert wire.cut is None, "the line was not cut"
+        assert [found.id for found in store.records("c")] == ["a", "b"]
+        assert store.check() == []
