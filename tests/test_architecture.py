@@ -23,9 +23,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"text"}),
     frozenset({"embedders", "stores", "chat"}),
     frozenset({"search", "config", "buffer"}),
+    frozenset({"models"}),
     frozenset({"folders", "rag", "devices", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),
+    frozenset({"server"}),
     frozenset({"cli"}),
 )
 CAPABILITIES = frozenset({"folders", "rag", "devices"})

@@ -18,6 +18,7 @@ from homing.vectors import Matrix
 if TYPE_CHECKING:
     from homing.embedders.provider import EmbeddingProvider
     from homing.folders.index import FolderIndex
+    from homing.models.choice import Models
     from homing.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -48,11 +49,19 @@ class Homing:
         return open_store(self.settings.store_url)
 
     @cached_property
-    def embedder(self) -> EmbeddingProvider | None:
-        """What turns text into vectors; None where the settings say there is none."""
-        from homing.resolve import resolve_embedder
+    def models(self) -> Models:
+        """Which models there are, and which one is used."""
+        from homing.resolve import open_models
 
-        return resolve_embedder(self.settings)
+        return open_models(self.settings)
+
+    @property
+    def embedder(self) -> EmbeddingProvider | None:
+        """What turns text into vectors now; None where the settings say there is none.
+
+        Ask again for each piece of work: the default model may have been changed, here or in another process.
+        """
+        return self.models.embedder()
 
     @property
     def search_options(self) -> HybridOptions:
@@ -84,18 +93,19 @@ class Homing:
         counts them and adding them again embeds them.
         """
         metadata = metadata or {}
-        rows = self._embed(list(texts.values()))
-        model = self.embedder.id if rows is not None and self.embedder is not None else ""
+        embedder = self.embedder
+        rows = None if embedder is None else self._embed(embedder, list(texts.values()))
+        model = embedder.id if rows is not None and embedder is not None else ""
         return self.store.upsert(
             VectorRecord(key, collection, None if rows is None else rows[at], metadata.get(key, {}), text, model)
             for at, (key, text) in enumerate(texts.items())
         )
 
-    def _embed(self, texts: list[str]) -> Matrix | None:
-        if self.embedder is None or not texts:
+    def _embed(self, embedder: EmbeddingProvider, texts: list[str]) -> Matrix | None:
+        if not texts:
             return None
         try:
-            return self.embedder.embed(texts)
+            return embedder.embed(texts)
         except EmbeddingError as error:
             log.warning("keeping %d texts without vectors, the model is not available: %s", len(texts), error)
             return None
@@ -112,6 +122,8 @@ class Homing:
         """Let go of the database. What was written is on disk already."""
         if "store" in self.__dict__:
             self.store.close()
+        if "models" in self.__dict__:
+            self.models.close()
 
     def __enter__(self) -> Self:
         return self

@@ -192,6 +192,12 @@ def _snake_key(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", key).replace("-", "_").lower()
 
 
+def refer(value: str) -> str:
+    """The value, or what the variable holds that it refers to as `${NAME}`. Raises ConfigError where that is not set."""
+    found: str = _refer(value, os.environ)
+    return found
+
+
 def _refer(value: Any, environ: Mapping[str, str]) -> Any:
     reference = re.fullmatch(r"\$\{(\w+)\}", value) if isinstance(value, str) else None
     if reference is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from homing.config import ProviderSettings, Settings
+from homing.config import ProviderSettings, Settings, refer
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
@@ -14,13 +14,40 @@ from homing.embedders.registry import Backend, ProviderEntry, create, resolve_ba
 from homing.embedders.resilient import Resilient
 from homing.embedders.secret import Secret
 from homing.errors import ConfigError, NotFound
+from homing.models.adapters import LOOPBACK, Surroundings
+from homing.models.choice import Models
 
 CACHE = "cache.db"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+DATABASE = "homing.db"
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
-    """The embedder that the settings name, caching in the data folder; None where they name none.
+    """The embedder that holds now, caching in the data folder; None where embedding is off.
+
+    A model that the settings name wins; else the default in the database of the data folder; else the bundled one.
+    """
+    return open_models(settings).embedder()
+
+
+def open_models(settings: Settings) -> Models:
+    """The models of the data folder, under these settings."""
+    surroundings = Surroundings(refer, settings.models, settings.data / CACHE, settings.proxy)
+    return Models(
+        settings.data / DATABASE,
+        surroundings,
+        named=lambda: named_embedder(settings),
+        explicit=names_a_model(settings),
+    )
+
+
+def names_a_model(settings: Settings) -> bool:
+    """Whether somebody wrote down which model to use, rather than leave it to the database and the defaults."""
+    embedding = settings.embedding
+    return bool(embedding.provider_id or embedding.model or "provider" in embedding.model_fields_set)
+
+
+def named_embedder(settings: Settings) -> EmbeddingProvider | None:
+    """The embedder that the settings alone mean; None where they say there is none.
 
     A model on this machine is used as it is; a remote one gets a deadline, retries and a circuit breaker.
     """

@@ -1,0 +1,9 @@
+"""Which providers and models there are, kept in SQLite; how to embed with any of them; how to change the default."""
+
+from __future__ import annotations
+
+from homing.models.config_service import LLMConfigService
+from homing.models.manager import LLMManager
+from homing.models.records import LLMModel, LLMProvider, ModelConfig
+
+__all__ = ["LLMConfigService", "LLMManager", "LLMModel", "LLMProvider", "ModelConfig"]

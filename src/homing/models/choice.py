@@ -1,0 +1,142 @@
+"""Which embedder holds right now, and which one made the vectors that are already there."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from pathlib import Path
+
+from homing.embedders.chosen import Chosen
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import HomingError, ModelNotReady
+from homing.models.adapters import Adapters, Surroundings
+from homing.models.config_service import LLMConfigService
+from homing.models.manager import LLMManager
+from homing.models.records import LLMModel
+from homing.models.registry import Found
+from homing.stores.sqlite.database import Database
+
+log = logging.getLogger(__name__)
+
+
+class Models:
+    """The models of one data folder.
+
+    What the settings name wins; else the default in the database holds, from the call after it was set on; else the
+    model inside the package. Reading makes no file and no table.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        surroundings: Surroundings,
+        *,
+        named: Callable[[], EmbeddingProvider | None],
+        explicit: bool,
+    ) -> None:
+        self._path = path
+        self._adapters = Adapters(surroundings)
+        self._named = named
+        self._explicit = explicit
+        self._lock = threading.RLock()
+        self._database: Database | None = None
+        self._manager: LLMManager | None = None
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the settings name a model, so that the default in the database does not hold."""
+        return self._explicit
+
+    @property
+    def database(self) -> Database:
+        """The file that the configuration is kept in, made where it does not exist."""
+        with self._lock:
+            if self._database is None:
+                self._database = Database(self._path)
+            return self._database
+
+    @property
+    def manager(self) -> LLMManager:
+        """Embeds by name; opening it makes the tables."""
+        with self._lock:
+            if self._manager is None:
+                self._manager = LLMManager(LLMConfigService(self.database), self._adapters)
+            return self._manager
+
+    @property
+    def config(self) -> LLMConfigService:
+        """Providers and models."""
+        return self.manager.service
+
+    def embedder(self) -> EmbeddingProvider | None:
+        """What turns text into vectors now, and can be asked for other models; None where embedding is off."""
+        provider = self._current()
+        return None if provider is None else Chosen(provider, self.for_model)
+
+    def for_model(self, identity: str) -> EmbeddingProvider:
+        """The embedder of that identity; for an empty one, the default as it is now."""
+        current = self._current()
+        if current is not None and identity in ("", current.id):
+            return current
+        for candidate in self._candidates(identity):
+            if candidate.id == identity:
+                return candidate
+        if not identity:
+            raise ModelNotReady("no embedding model is configured; set embedding.provider or search by keywords")
+        raise ModelNotReady(
+            f"the vectors were made by {identity}, which is not configured any more; add that model again "
+            "(`homing models add`), or embed again with the default (`homing models default`)",
+            details={"model": identity},
+        )
+
+    def default_model(self) -> LLMModel | None:
+        """The default in the database; None where nothing was configured, which means the model in the package."""
+        manager = self._existing()
+        return None if manager is None else manager.service.get_default_model("embedding")
+
+    def adapter(self, model: LLMModel) -> EmbeddingProvider:
+        """What embeds with a configured model."""
+        return self.manager.get_or_create_adapter(Found(self.config.get_provider(model.provider_id), model))
+
+    def close(self) -> None:
+        """Let go of the file and of every connection."""
+        with self._lock:
+            self._adapters.close()
+            if "_settled" in self.__dict__ and (close := getattr(self._settled, "close", None)):
+                close()
+            if self._database is not None:
+                self._database.close()
+
+    @cached_property
+    def _settled(self) -> EmbeddingProvider | None:
+        return self._named()
+
+    def _current(self) -> EmbeddingProvider | None:
+        if self._explicit:
+            return self._settled
+        model = self.default_model()
+        return self._settled if model is None else self.adapter(model)
+
+    def _existing(self) -> LLMManager | None:
+        if self._manager is None and not (self._path.exists() and LLMConfigService.exists_in(self.database)):
+            return None
+        return self.manager
+
+    def _candidates(self, identity: str) -> Iterator[EmbeddingProvider]:
+        """Every embedder that may be the one, the configured ones first. What cannot be made is passed over."""
+        manager = self._existing()
+        models = [] if manager is None else manager.service.list_models("embedding")
+        makers: list[Callable[[], EmbeddingProvider | None]] = [lambda: self._settled]
+        makers += [partial(self.adapter, model) for model in models]
+        if identity.startswith("local/"):
+            makers.append(partial(self._adapters.unlisted, identity.removeprefix("local/").rpartition("@")[0]))
+        for make in makers:
+            try:
+                made = make()
+            except HomingError as error:
+                log.debug("passed over while looking for %s: %s", identity, error)
+                continue
+            if made is not None:
+                yield made
