@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,12 +12,14 @@ import pytest
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.embedders.provider import Kind
-from homing.errors import EmbeddingError, InvalidKey, ProviderUnavailable, RateLimited
+from homing.errors import EmbeddingError, InvalidArgument, InvalidKey, ProviderUnavailable, RateLimited, StoreError
+from homing.records import VectorRecord
 from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
+from tests.buffer.killed_writers import kill
 
 QUICK = BufferOptions(batch_size=4, batch_seconds=0.05, backoff=0.01, attempts=2)
 
@@ -163,9 +162,11 @@ def test_what_is_not_the_texts_fault_never_makes_dead_letters(parts: Parts, erro
 
 
 def test_a_poison_text_ends_alone_in_the_dead_letters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    parts = Parts(tmp_path / "homing.db", Choosy(), BufferOptions(batch_size=8, attempts=2, backoff=0.0))
+    parts = Parts(tmp_path / "homing.db", Choosy(), BufferOptions(batch_size=8, attempts=2))
     parts.buffer.enqueue_all(note(str(number), "有毒" if number == 5 else f"好的 {number}") for number in range(8))
     with caplog.at_level(logging.WARNING):
+        assert not parts.buffer.flush()
+        assert len(parts.stored()) == 7
         assert parts.buffer.flush()
     assert len(parts.stored()) == 7
     [letter] = parts.buffer.dead_letters()
@@ -234,52 +235,73 @@ def test_a_backlog_is_visible(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     parts.close()
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.buffer.outbox import EmbedRequest
-from homing.stores.sqlite.database import Database
-from homing.stores.sqlite.store import SqliteStore
-from homing.testing.fake import FakeEmbedder
+def test_a_removal_takes_the_vector_away_whatever_was_under_way(parts: Parts) -> None:
+    parts.provider.delay = 0.3
+    parts.buffer.start()
+    parts.buffer.enqueue(note("a", "秘密"))
+    until(lambda: parts.provider.calls == 1)
+    parts.buffer.enqueue(EmbedRequest("notes", "a", None))
+    assert parts.buffer.flush(10)
+    assert list(parts.store.records("notes")) == []
 
-path, first = Path(sys.argv[1]), int(sys.argv[2])
-store, database = SqliteStore(path), Database(path)
-buffer = EmbeddingBuffer(FakeEmbedder(16), store, database, BufferOptions(batch_size=4, batch_seconds=0.0))
-buffer.start()
-for number in range(first, first + 400):
-    buffer.enqueue(EmbedRequest("notes", str(number), f"文字 {number}"))
-    print(number, flush=True)
-buffer.stop()
-"""
+
+def test_a_removal_does_not_wait_for_a_dead_provider(parts: Parts) -> None:
+    parts.buffer.enqueue(note("a", "秘密"))
+    parts.buffer.flush()
+    parts.provider.fail_with = ProviderUnavailable("down")
+    parts.buffer.enqueue_all([EmbedRequest("notes", "a", None), note("b", "新的")])
+    parts.buffer.flush()
+    assert [record.id for record in parts.store.records("notes")] == ["b"]
+
+
+def test_without_a_provider_texts_are_kept_for_keywords(tmp_path: Path) -> None:
+    store, database = SqliteStore(tmp_path / "homing.db"), Database(tmp_path / "homing.db")
+    buffer = EmbeddingBuffer(None, store, database)
+    buffer.enqueue(note("a", "他守着燈塔"))
+    assert buffer.flush()
+    assert [match.id for match in store.search_text("notes", "灯塔")] == ["a"]
+    database.close()
+    store.close()
+
+
+def test_a_store_that_fails_for_a_moment_costs_a_wait_and_nothing_else(tmp_path: Path) -> None:
+    class Moody(SqliteStore):
+        failures = 1
+
+        def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
+            if self.failures:
+                self.failures -= 1
+                raise StoreError("not now")
+            return super().get(collection, ids)
+
+    store, database = Moody(tmp_path / "homing.db"), Database(tmp_path / "homing.db")
+    buffer = EmbeddingBuffer(FakeEmbedder(), store, database, QUICK)
+    buffer.enqueue(note("a", "text"))
+    assert not buffer.flush()
+    assert buffer.backlog().failing == 1
+    assert buffer.flush()
+    database.close()
+    store.close()
+
+
+def test_stop_without_draining_finishes_the_batch_under_way_and_keeps_the_rest(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db", FakeEmbedder(delay=0.2), BufferOptions(batch_size=2, batch_seconds=0.0))
+    parts.buffer.enqueue_all(note(str(number), f"text {number}") for number in range(9))
+    parts.buffer.start()
+    until(lambda: parts.provider.calls == 1)
+    assert parts.buffer.stop(drain=False) == 7
+    assert len(parts.stored()) == 2
+    parts.close()
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"backoff": 0.0}, {"attempts": 0}, {"batch_seconds": -1.0}])
+def test_nonsense_options_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InvalidArgument):
+        BufferOptions(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_every_acknowledged_text_is_embedded(tmp_path: Path) -> None:
-    chance = random.Random(20)
-    path = tmp_path / "homing.db"
-    acknowledged: set[int] = set()
-    for round_number in range(20):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(round_number * 400)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        enough = chance.randrange(1, 60)
-        for line in process.stdout:
-            acknowledged.add(int(line))
-            enough -= 1
-            if enough == 0:
-                break
-        time.sleep(chance.random() / 50)
-        process.kill()
-        acknowledged.update(int(line) for line in process.stdout if line.strip().isdigit())
-        process.wait()
-        process.stdout.close()
-    parts = Parts(path, FakeEmbedder(16))
-    assert parts.buffer.flush(60)
-    stored = parts.stored()
-    assert {key for key in map(str, acknowledged) if key not in stored} == set()
-    assert all(text == f"文字 {key}" for key, text in stored.items())
-    assert len(parts.provider.texts) == len(set(parts.provider.texts))
-    assert parts.store.check() == []
-    parts.close()
+def test_killed_at_random_moments_nothing_saved_is_lost_and_nothing_deleted_stays(tmp_path: Path) -> None:
+    aftermath = kill(tmp_path, rounds=15)
+    assert aftermath.acknowledged > 15
+    assert aftermath.whole, aftermath

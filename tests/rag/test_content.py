@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 
+from homing.buffer.embedding_buffer import EmbeddingBuffer
 from homing.errors import InvalidArgument, NotFound
+from homing.rag.embedding_link import EmbeddingLink
+from homing.testing.fake import FakeEmbedder
 from tests.rag.linked_memory import Memory
 
 
@@ -44,7 +50,8 @@ def test_deleting_content_deletes_its_vector_and_what_waits(memory: Memory) -> N
     memory.buffer.flush()
     waiting = memory.knowledge.save("还在排队")
     memory.knowledge.delete("knowledge", [done.id, waiting.id])
-    assert memory.buffer.pending == 0
+    assert memory.buffer.flush()
+    assert memory.embedder.texts == ["已经嵌入"]
     assert list(memory.store.records("knowledge")) == []
 
 
@@ -85,3 +92,58 @@ def test_wrong_names_say_what_exists(memory: Memory) -> None:
         memory.memory.entries("dreams")
     with pytest.raises(NotFound, match="no entry 'x'"):
         memory.knowledge.update("knowledge", "x", text="y")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"text": "half a pair \ud83d"}, "surrogate"),
+        ({"text": "x", "metadata": {"when": object()}}, "metadata.when"),
+        ({"text": "x", "tags": "urgent"}, "wrap it in a list"),
+        ({"text": "x", "entry_id": ""}, "is empty"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_anything_is_written(
+    memory: Memory, fields: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=told):
+        memory.knowledge.save(**fields)
+    assert memory.knowledge.count("knowledge") == memory.buffer.pending == 0
+
+
+def test_an_update_of_an_unknown_field_says_which_exist(memory: Memory) -> None:
+    memory.knowledge.save("x", entry_id="x")
+    with pytest.raises(InvalidArgument, match="no txt; it has category, metadata"):
+        memory.knowledge.update("knowledge", "x", txt="y")
+
+
+def test_updates_of_two_fields_at_once_both_hold(memory: Memory) -> None:
+    memory.knowledge.save("x", entry_id="x")
+    changes = [{"category": "money"}, {"tags": ["账单"]}, {"session_key": "s"}] * 5
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda change: memory.knowledge.update("knowledge", "x", **change), changes))
+    entry = memory.knowledge.get("knowledge", ["x"])["x"]
+    assert (entry.category, entry.tags, entry.session_key) == ("money", ("账单",), "s")
+
+
+def test_a_model_change_is_filled_in_and_keywords_find_everything_meanwhile(memory: Memory) -> None:
+    for number in range(5):
+        memory.knowledge.save(f"账单 {number}", entry_id=str(number))
+    memory.buffer.flush()
+    other = FakeEmbedder(32, model="other")
+    buffer = EmbeddingBuffer(other, memory.store, memory.database)
+    link = EmbeddingLink(buffer, memory.store, model=other.id)
+    assert link.backfill(memory.knowledge) == 5
+    assert len(memory.store.search_text("knowledge", "账单")) == 5
+    assert buffer.flush()
+    [info] = memory.store.collections()
+    assert (info.embedded, info.model) == (5, other.id)
+    assert link.backfill(memory.knowledge) == 0
+
+
+def test_changed_metadata_reaches_the_index(memory: Memory) -> None:
+    memory.memory.save_observation("账单", session_key="s1", entry_id="o")
+    memory.buffer.flush()
+    memory.memory.update("observation", "o", session_key="s2")
+    memory.buffer.flush()
+    assert [record.metadata["session_key"] for record in memory.store.records("observation")] == ["s2"]

@@ -196,3 +196,40 @@ def test_collections_are_searched_at_the_same_time(filled: Memory) -> None:
 def test_nonsense_options_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidArgument):
         RetrieveOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_content_that_moved_to_another_session_is_not_shown_to_the_old_one(filled: Memory) -> None:
+    filled.memory.update("observation", "o1", session_key="s2")
+    found = filled.rag.retrieve("billing", session_key="s1")
+    assert {hit.id for hit in found} == {"r1"}
+
+
+def test_words_have_a_say_over_all_collections_unless_only_meaning_is_asked_for(memory: Memory) -> None:
+    memory.knowledge.save("the billing code is " + "words that hide it " * 20 + "XK-4471", entry_id="exact")
+    for number in range(5):
+        memory.learning.save(f"billing code {number}")
+    memory.buffer.flush()
+    assert "exact" not in {hit.id for hit in memory.rag.retrieve("billing code XK-4471", mode="semantic")}
+    found = memory.rag.retrieve("billing code XK-4471")
+    assert "exact" in {hit.id for hit in found}
+    assert [hit.distance for hit in found] == sorted(hit.distance for hit in found if hit.distance is not None)
+
+
+def test_shares_of_the_legs_add_up_and_places_count_over_all_collections(filled: Memory) -> None:
+    found = filled.rag.retrieve("billing 账单", limit=6)
+    assert sorted(leg.rank for hit in found for leg in hit.legs if leg.leg == "vector") == [1, 2, 3, 4, 5, 6]
+    for hit in found:
+        assert hit.fused == pytest.approx(sum(leg.share for leg in hit.legs))
+
+
+def test_max_distance_does_not_starve_a_hybrid_answer(filled: Memory) -> None:
+    exact = filled.rag.retrieve("billing 账单", limit=10, mode="semantic", max_distance=0.6)
+    hybrid = filled.rag.retrieve("billing 账单", limit=10, max_distance=0.6)
+    assert [hit.id for hit in hybrid] == [hit.id for hit in exact] != []
+
+
+def test_max_distance_keeps_keyword_answers_while_the_model_is_down(filled: Memory) -> None:
+    filled.embedder.fail_with = ProviderUnavailable("down")
+    found = filled.rag.retrieve("账单", max_distance=0.3)
+    assert found.degraded
+    assert "k1" in {hit.id for hit in found}

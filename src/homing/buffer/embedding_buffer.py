@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.errors import (
     DimensionMismatch,
     HomingError,
+    InvalidArgument,
     InvalidKey,
     ModelNotReady,
     ModelUnknown,
@@ -46,6 +47,7 @@ NOT_THE_TEXTS_FAULT = (
 
 POLL = 0.25
 """Seconds between two looks for what other processes queued."""
+SHORTEST_POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,9 @@ class BufferOptions:
     """When a batch goes out, and how failures are treated.
 
     A batch goes out when `batch_size` requests wait or one has waited for `batch_seconds`; it holds at most
-    `batch_bytes` of text. A request that fails by itself is tried `attempts` times before it becomes a dead letter.
-    `full` is how many waiting requests are logged as a warning.
+    `batch_bytes` of text. A request that fails by itself is tried `attempts` times before it becomes a dead letter;
+    waits between tries begin at `backoff` seconds and double. `full` is how many waiting requests are logged as a
+    warning.
     """
 
     batch_size: int = 32
@@ -66,18 +69,24 @@ class BufferOptions:
     longest_backoff: float = 60.0
     full: int = 10_000
 
+    def __post_init__(self) -> None:
+        if min(self.batch_size, self.batch_bytes, self.workers, self.attempts) < 1:
+            raise InvalidArgument("batch_size, batch_bytes, workers and attempts are at least 1")
+        if self.batch_seconds < 0 or self.backoff <= 0 or self.longest_backoff < self.backoff:
+            raise InvalidArgument("batch_seconds is not negative, and 0 < backoff <= longest_backoff")
+
 
 class EmbeddingBuffer:
     """A durable queue in front of a provider and a store.
 
     `enqueue` returns when the request is on disk and never waits for the model. Each text is embedded once, in order of
     arrival; of several for one id the newest wins. A process that is killed loses nothing: whoever opens the database
-    next carries on, and does not embed again what was already stored.
+    next carries on, and does not embed again what was already stored. Without a provider texts are stored for keywords.
     """
 
     def __init__(
         self,
-        provider: EmbeddingProvider,
+        provider: EmbeddingProvider | None,
         store: Store,
         database: Database,
         options: BufferOptions | None = None,
@@ -88,7 +97,7 @@ class EmbeddingBuffer:
         self._options = options or BufferOptions()
         self._outbox = Outbox(database)
         self._wake = threading.Condition()
-        self._stopping = False
+        self._stopping = threading.Event()
         self._drains_asked = 0
         self._drains_done = 0
         self._at_work = 0
@@ -99,7 +108,7 @@ class EmbeddingBuffer:
     @property
     def pending(self) -> int:
         """How many requests wait or are being embedded, in all processes."""
-        return self._outbox.backlog().waiting
+        return self._outbox.waiting()
 
     def backlog(self) -> Backlog:
         """How full the queue is, and for how long."""
@@ -119,10 +128,6 @@ class EmbeddingBuffer:
         """Queue requests inside a transaction of the caller, together with what they are about; then `notify`."""
         self._outbox.put(connection, requests)
 
-    def withdraw(self, collection: str, ids: Sequence[str]) -> None:
-        """Forget what waits for these ids."""
-        self._outbox.withdraw(collection, ids)
-
     def notify(self) -> None:
         """Tell the workers of this process that something was queued."""
         with self._wake:
@@ -132,28 +137,31 @@ class EmbeddingBuffer:
         """Start the workers. Starting twice is fine."""
         if self._threads:
             return
-        self._stopping = False
+        # Each start has its own signal: a worker that outlived the timeout of an earlier stop still ends.
+        self._stopping = threading.Event()
         for number in range(self._options.workers):
-            thread = threading.Thread(target=self._work, name=f"homing-buffer-{number}", daemon=True)
+            thread = threading.Thread(
+                target=self._work, args=(self._stopping,), name=f"homing-buffer-{number}", daemon=True
+            )
             thread.start()
             self._threads.append(thread)
 
-    def stop(self, timeout: float | None = None) -> int:
+    def stop(self, timeout: float | None = None, *, drain: bool = True) -> int:
         """Embed what is left, then stop; returns how many requests remain (they are kept for the next start).
 
-        Without a timeout it waits until the queue is empty or everything in it has failed once more.
+        Without a timeout it waits until the queue is empty or everything in it has failed once more. Without `drain`
+        only the batches under way are finished.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        if self._threads:
+        if self._threads and drain:
             self.flush(timeout)
-        with self._wake:
-            self._stopping = True
-            self._wake.notify_all()
+        self._stopping.set()
+        self.notify()
         for thread in self._threads:
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         self._threads = []
         left = self.pending
-        if left:
+        if left and drain:
             log.warning("embedding buffer stopped with %d requests left; they are kept", left)
         return left
 
@@ -182,8 +190,8 @@ class EmbeddingBuffer:
         self.notify()
         return revived
 
-    def _work(self) -> None:
-        while not self._stopping:
+    def _work(self, stopping: threading.Event) -> None:
+        while not stopping.is_set():
             with self._wake:
                 asked = self._drains_asked
                 draining = asked > self._drains_done
@@ -199,8 +207,8 @@ class EmbeddingBuffer:
                 if not worked:
                     self._drains_done = max(self._drains_done, asked)
                 self._wake.notify_all()
-                if not worked and self._drains_asked == self._drains_done and not self._stopping:
-                    self._wake.wait(min(POLL, self._options.batch_seconds))
+                if not worked and self._drains_asked == self._drains_done and not stopping.is_set():
+                    self._wake.wait(min(POLL, max(self._options.batch_seconds, SHORTEST_POLL)))
 
     def _batch_is_due(self) -> bool:
         return self._outbox.ready(self._options.batch_size, self._options.batch_seconds)
@@ -220,62 +228,70 @@ class EmbeddingBuffer:
                 self._at_work -= 1
 
     def _process(self, claimed: Sequence[Claimed]) -> None:
-        stored = self._already_stored(claimed)
-        fresh = [one for one in claimed if one.ticket not in stored]
-        if stored:
-            self._outbox.done([one for one in claimed if one.ticket in stored])
-        if not fresh:
-            return
         try:
-            rows = self._provider.embed([one.request.text for one in fresh])
-            model = self._provider.id
-            self._store.upsert(
-                VectorRecord(one.request.id, one.request.collection, row, one.request.metadata, one.request.text, model)
-                for one, row in zip(fresh, rows, strict=True)
-            )
+            self._remove([one for one in claimed if one.request.text is None])
+            self._keep([one for one in claimed if one.request.text is not None])
         except NOT_THE_TEXTS_FAULT as error:
-            self._wait_for_better_times(fresh, error)
+            self._wait_for_better_times(claimed, error)
         except Exception as error:
-            self._find_the_culprit(fresh, error)
+            self._find_the_culprit(claimed, error)
         else:
             self._failures = 0
-            self._outbox.done(fresh)
+            self._outbox.done(claimed)
 
-    def _already_stored(self, claimed: Sequence[Claimed]) -> set[int]:
-        """Tickets of what a killed worker had stored but not taken off the queue."""
-        model = self._provider.id
-        stored: set[int] = set()
+    def _remove(self, claimed: Sequence[Claimed]) -> None:
         for collection in {one.request.collection for one in claimed}:
-            mine = {one.request.id: one for one in claimed if one.request.collection == collection}
-            for record in self._store.get(collection, list(mine)):
-                one = mine[record.id]
-                same = record.text == one.request.text and dict(record.metadata) == dict(one.request.metadata)
-                if same and record.embedding is not None and record.model == model:
-                    stored.add(one.ticket)
-        return stored
+            self._store.delete(collection, [one.request.id for one in claimed if one.request.collection == collection])
+
+    def _keep(self, claimed: Sequence[Claimed]) -> None:
+        """Embed and store, except what a killed worker had stored but not taken off the queue."""
+        stored = self._stored(claimed)
+        fresh = [one.request for one in claimed if not self._is_kept(one.request, stored)]
+        texts = [one.text or "" for one in fresh]
+        if self._provider is None or not fresh:
+            self._store.upsert(
+                VectorRecord(one.id, one.collection, None, one.metadata, one.text or "") for one in fresh
+            )
+            return
+        rows, model = self._provider.embed(texts), self._provider.id
+        self._store.upsert(
+            VectorRecord(one.id, one.collection, row, one.metadata, text, model)
+            for one, text, row in zip(fresh, texts, rows, strict=True)
+        )
+
+    def _stored(self, claimed: Sequence[Claimed]) -> dict[tuple[str, str], VectorRecord]:
+        return {
+            (record.collection, record.id): record
+            for collection in {one.request.collection for one in claimed}
+            for record in self._store.get(
+                collection, [one.request.id for one in claimed if one.request.collection == collection]
+            )
+        }
+
+    def _is_kept(self, request: EmbedRequest, stored: Mapping[tuple[str, str], VectorRecord]) -> bool:
+        record = stored.get((request.collection, request.id))
+        if record is None or record.text != request.text or dict(record.metadata) != dict(request.metadata):
+            return False
+        return self._provider is None or (record.embedding is not None and record.model == self._provider.id)
 
     def _wait_for_better_times(self, claimed: Sequence[Claimed], error: HomingError) -> None:
         self._failures += 1
-        seconds = min(self._options.backoff * 2 ** (self._failures - 1), self._options.longest_backoff)
-        if isinstance(error, RateLimited) and error.retry_after is not None:
-            seconds = max(seconds, error.retry_after)
+        seconds = min(self._options.backoff * 2 ** min(self._failures - 1, 30), self._options.longest_backoff)
+        seconds = max(seconds, getattr(error, "retry_after", None) or 0.0)
         log.warning("embedding %d texts is put off for %.1f s: %s", len(claimed), seconds, error)
         self._find_by_keywords_meanwhile(claimed)
         self._outbox.put_off(claimed, f"{error.code}: {error}", seconds=seconds, counts=False)
 
     def _find_by_keywords_meanwhile(self, claimed: Sequence[Claimed]) -> None:
-        known = {
-            (collection, record.id): record.text
-            for collection in {one.request.collection for one in claimed}
-            for record in self._store.get(collection, [one.request.id for one in claimed])
-        }
-        unknown = [
-            one.request for one in claimed if known.get((one.request.collection, one.request.id)) != one.request.text
-        ]
         try:
-            self._store.upsert(VectorRecord(one.id, one.collection, None, one.metadata, one.text) for one in unknown)
+            stored = self._stored(claimed)
+            self._store.upsert(
+                VectorRecord(one.request.id, one.request.collection, None, one.request.metadata, one.request.text)
+                for one in claimed
+                if one.request.text is not None and _text(stored, one.request) != one.request.text
+            )
         except StoreError as error:
-            log.warning("cannot index %d texts by keywords either: %s", len(unknown), error)
+            log.warning("cannot index %d texts by keywords either: %s", len(claimed), error)
 
     def _find_the_culprit(self, claimed: Sequence[Claimed], error: Exception) -> None:
         if len(claimed) > 1:
@@ -297,3 +313,8 @@ class EmbeddingBuffer:
         if waiting >= self._options.full and not self._warned_full:
             log.warning("embedding buffer is behind: %d requests wait", waiting)
         self._warned_full = waiting >= self._options.full
+
+
+def _text(stored: Mapping[tuple[str, str], VectorRecord], request: EmbedRequest) -> str | None:
+    record = stored.get((request.collection, request.id))
+    return None if record is None else record.text

@@ -1,8 +1,9 @@
 """The durable queue: what is to be embedded, who is at it, and what could not be.
 
 Several processes share one outbox. A worker claims items for a while (a lease); when it dies, its claims are free
-again. Newer text for an id replaces the older that still waits. Each enqueued text has a ticket of its own, and only
-the holder of that ticket removes it: a text that was replaced while it was being embedded stays in the queue.
+again. What is asked for an id replaces what still waits for it. Each request has a ticket of its own, and only the
+holder of that ticket takes it off: what was replaced while it was being worked on stays in the queue. Removals wait in
+the same queue as texts, so that a removal always comes after the text that it removes.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 STEPS = (
     """
     CREATE TABLE outbox(
-        collection TEXT NOT NULL, id TEXT NOT NULL, ticket INTEGER NOT NULL, text TEXT NOT NULL,
+        collection TEXT NOT NULL, id TEXT NOT NULL, ticket INTEGER NOT NULL, text TEXT,
         metadata TEXT NOT NULL, bytes INTEGER NOT NULL, queued REAL NOT NULL, due REAL NOT NULL,
         attempts INTEGER NOT NULL DEFAULT 0, owner TEXT, leased REAL NOT NULL DEFAULT 0, error TEXT,
         PRIMARY KEY(collection, id)) WITHOUT ROWID;
     CREATE INDEX outbox_by_age ON outbox(queued);
+    CREATE INDEX outbox_held ON outbox(owner, leased) WHERE owner IS NOT NULL;
     CREATE TABLE dead_letters(
         collection TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL, queued REAL NOT NULL,
         died REAL NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL,
@@ -36,6 +38,8 @@ STEPS = (
     """,
 )
 
+FREE = "due <= :now AND (owner IS NULL OR leased <= :now OR owner NOT IN (SELECT value FROM json_each(:living)))"
+"""What may be claimed: due, and held by nobody who lives."""
 
 PROCESS = secrets.token_hex(4)
 """Tells this process from an earlier one that had its number, as happens in containers."""
@@ -43,11 +47,11 @@ PROCESS = secrets.token_hex(4)
 
 @dataclass(frozen=True, slots=True)
 class EmbedRequest:
-    """A text to embed and keep under `(collection, id)`."""
+    """A text to embed and keep under `(collection, id)`; None in place of a text removes what is kept there."""
 
     collection: str
     id: str
-    text: str
+    text: str | None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -83,7 +87,7 @@ class Backlog:
 class Outbox:
     """The queue in a database. Every method is one short transaction, except `put`, which joins the caller's."""
 
-    def __init__(self, database: Database, *, lease: float = 120.0) -> None:
+    def __init__(self, database: Database, *, lease: float = 600.0) -> None:
         self._database = database
         self._lease = lease
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{secrets.token_hex(4)}"
@@ -93,7 +97,7 @@ class Outbox:
         """Queue requests inside a transaction of the caller: they are there if and only if it commits."""
         now = time.time()
         rows = [
-            (one.collection, one.id, _ticket(), one.text, _dump(one.metadata), len(one.text.encode()), now, now)
+            (one.collection, one.id, _ticket(), one.text, _dump(one.metadata), len((one.text or "").encode()), now, now)
             for one in requests
         ]
         connection.executemany(
@@ -104,13 +108,6 @@ class Outbox:
         )
         connection.executemany("DELETE FROM dead_letters WHERE collection = ? AND id = ?", [row[:2] for row in rows])
 
-    def withdraw(self, collection: str, ids: Sequence[str]) -> None:
-        """Forget what waits for these ids."""
-        keys = [(collection, one) for one in ids]
-        with self._database.writing() as connection:
-            connection.executemany("DELETE FROM outbox WHERE collection = ? AND id = ?", keys)
-            connection.executemany("DELETE FROM dead_letters WHERE collection = ? AND id = ?", keys)
-
     def claim(self, count: int, size: int) -> list[Claimed]:
         """The oldest due requests, at most `count` and about `size` bytes, that no living worker holds."""
         now = time.time()
@@ -118,15 +115,13 @@ class Outbox:
         with self._database.writing() as connection:
             total = 0
             rows: list[tuple[Any, ...]] = connection.execute(
-                "SELECT collection, id, text, metadata, ticket, attempts, bytes, owner, leased FROM outbox "
-                "WHERE due <= ? ORDER BY queued LIMIT ?",
-                (now, 8 * count),
+                "SELECT collection, id, text, metadata, ticket, attempts, bytes FROM outbox "
+                f"WHERE {FREE} ORDER BY queued LIMIT :count",
+                {"now": now, "count": count, "living": self._living(connection, now)},
             ).fetchall()
-            for collection, key, text, metadata, ticket, attempts, length, owner, leased in rows:
-                if len(claimed) == count or (claimed and total + length > size):
+            for collection, key, text, metadata, ticket, attempts, length in rows:
+                if claimed and total + length > size:
                     break
-                if owner is not None and leased > now and not self._orphaned(owner):
-                    continue
                 request = EmbedRequest(collection, key, text, json.loads(metadata))
                 claimed.append(Claimed(request, ticket, attempts))
                 total += length
@@ -196,17 +191,29 @@ class Outbox:
             ).get
         return Backlog(waiting, max(0.0, time.time() - oldest) if oldest else 0.0, failing, dead)
 
+    def waiting(self) -> int:
+        """How many requests there are, held or not."""
+        with self._database.reading() as connection:
+            count: int = connection.execute("SELECT count(*) FROM outbox").get
+        return count
+
     def ready(self, count: int, age: float) -> bool:
-        """Whether a batch is due: `count` requests wait, or one has waited for `age` seconds."""
+        """Whether a batch is due: `count` requests that nobody holds wait, or one has waited for `age` seconds."""
         now = time.time()
         with self._database.reading() as connection:
-            full = connection.execute(
-                "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE due <= ? LIMIT ?)", (now, count)
+            found, oldest = connection.execute(
+                "SELECT count(*), min(queued) FROM "
+                f"(SELECT queued FROM outbox WHERE {FREE} ORDER BY queued LIMIT :count)",
+                {"now": now, "count": count, "living": self._living(connection, now)},
             ).get
-            if full >= count:
-                return True
-            oldest = connection.execute("SELECT min(queued) FROM outbox WHERE due <= ?", (now,)).get
-        return oldest is not None and now - oldest >= age
+        return found >= count or (oldest is not None and now - oldest >= age)
+
+    def _living(self, connection: Connection, now: float) -> str:
+        """The workers that hold something and are not certainly dead, as JSON."""
+        owners: list[tuple[Any, ...]] = connection.execute(
+            "SELECT DISTINCT owner FROM outbox WHERE owner IS NOT NULL AND leased > ?", (now,)
+        ).fetchall()
+        return json.dumps([owner for (owner,) in owners if not _orphaned(owner)])
 
     def _free(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
         connection.executemany(
@@ -214,20 +221,21 @@ class Outbox:
             [(one.request.collection, one.request.id, self._owner) for one in claimed],
         )
 
-    def _orphaned(self, owner: str) -> bool:
-        """Whether the holder of a lease is certainly gone: a process of this machine that does not run."""
-        host, pid, process, _ = owner.rsplit(":", 3)
-        if host != socket.gethostname():
-            return False
-        if int(pid) == os.getpid():
-            return process != PROCESS
-        try:
-            os.kill(int(pid), 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            return False
+
+def _orphaned(owner: str) -> bool:
+    """Whether the holder of a lease is certainly gone: a process of this machine that does not run."""
+    host, pid, process, _ = owner.rsplit(":", 3)
+    if host != socket.gethostname():
         return False
+    if int(pid) == os.getpid():
+        return process != PROCESS
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _ticket() -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from homing.errors import InvalidArgument, NotFound
+from homing.stores.arguments import check_metadata, checked_name, checked_names, checked_text, is_encodable
 from homing.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ STEPS = (
 COLUMNS = "id, text, session_key, category, tags, metadata, created, updated"
 RESERVED = frozenset({"session_key", "category", "tags"})
 """Metadata keys that the store itself fills; a caller's metadata cannot overwrite them."""
+CHANGEABLE = frozenset({"text", "session_key", "category", "tags", "metadata"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class Entry:
 
 OnSave = Callable[["Connection", Entry], None]
 """Called inside the transaction that saves, so that what it writes and the content live or die together."""
-OnDelete = Callable[[str, Sequence[str]], None]
-"""Called when entries are gone, with their collection and ids, to remove what was derived from them."""
+OnDelete = Callable[["Connection", str, Sequence[str]], None]
+"""Called inside the transaction that deletes, with collection and ids, to have removed what was derived from them."""
 
 
 class ContentStore:
@@ -112,6 +114,12 @@ class ContentStore:
                 return
             after = rows[-1][0]
 
+    def count(self, collection: str) -> int:
+        """How many entries there are."""
+        with self._database.reading() as connection:
+            number: int = connection.execute("SELECT count(*) FROM content WHERE collection = ?", (collection,)).get
+        return number
+
     def delete(self, collection: str, ids: Sequence[str]) -> int:
         """Forget entries with all that was derived from them; returns how many there were."""
         self._check(collection)
@@ -121,18 +129,22 @@ class ContentStore:
                 "DELETE FROM content WHERE collection = ? AND id = ?", [(collection, one) for one in ids]
             )
             removed = connection.total_changes() - before
-        if self._on_delete is not None:
-            self._on_delete(collection, ids)
+            if self._on_delete is not None:
+                self._on_delete(connection, collection, ids)
         return removed
 
     def update(self, collection: str, entry_id: str, **changes: Any) -> Entry:
         """Change fields of an entry; a changed text is embedded again. Raises NotFound."""
-        known = self.get(collection, [entry_id]).get(entry_id)
-        if known is None:
-            raise NotFound(f"there is no entry {entry_id!r} in {collection!r}")
-        fields = {"text": known.text, "session_key": known.session_key, "category": known.category}
-        kept = {**fields, "tags": known.tags, "metadata": known.metadata, **changes}
-        return self._save(collection, entry_id=entry_id, **kept)
+        self._check(collection)
+        if wrong := changes.keys() - CHANGEABLE:
+            raise InvalidArgument(f"an entry has no {', '.join(sorted(wrong))}; it has {', '.join(sorted(CHANGEABLE))}")
+        with self._database.writing() as connection:
+            row: tuple[Any, ...] | None = connection.execute(
+                f"SELECT {COLUMNS} FROM content WHERE collection = ? AND id = ?", (collection, entry_id)
+            ).fetchone()
+            if row is None:
+                raise NotFound(f"there is no entry {entry_id!r} in {collection!r}")
+            return self._write(connection, _checked(replace(_entry(collection, row), **changes)))
 
     def _save(
         self,
@@ -145,30 +157,28 @@ class ContentStore:
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Entry:
-        if not text.strip():
-            raise InvalidArgument("there is nothing to remember: the text is empty")
-        metadata = dict(metadata or {})
-        if taken := RESERVED & metadata.keys():
-            raise InvalidArgument(f"metadata cannot hold {', '.join(sorted(taken))}; give them as arguments")
-        now = time.time()
-        entry = Entry(
-            entry_id or uuid.uuid4().hex, collection, text, session_key, category, tuple(tags), metadata, now, now
-        )
-        row = (
-            collection, entry.id, text, session_key, category, json.dumps(entry.tags, ensure_ascii=False),
-            json.dumps(metadata, ensure_ascii=False), now, now,
-        )  # fmt: skip
+        key = uuid.uuid4().hex if entry_id is None else entry_id
+        words = tuple(checked_names(tags, "tag"))
+        entry = _checked(Entry(key, collection, text, session_key, category, words, metadata or {}))
         with self._database.writing() as connection:
-            created = connection.execute(
-                f"INSERT INTO content(collection, {COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?) "
-                "ON CONFLICT(collection, id) DO UPDATE SET text = excluded.text, session_key = excluded.session_key, "
-                "category = excluded.category, tags = excluded.tags, metadata = excluded.metadata, "
-                "updated = excluded.updated RETURNING created",
-                row,
-            ).get
-            entry = replace(entry, created=created)
-            if self._on_save is not None:
-                self._on_save(connection, entry)
+            return self._write(connection, entry)
+
+    def _write(self, connection: Connection, entry: Entry) -> Entry:
+        now = time.time()
+        row = (
+            entry.collection, entry.id, entry.text, entry.session_key, entry.category,
+            json.dumps(entry.tags, ensure_ascii=False), json.dumps(entry.metadata, ensure_ascii=False), now, now,
+        )  # fmt: skip
+        created: float = connection.execute(
+            f"INSERT INTO content(collection, {COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?) "
+            "ON CONFLICT(collection, id) DO UPDATE SET text = excluded.text, session_key = excluded.session_key, "
+            "category = excluded.category, tags = excluded.tags, metadata = excluded.metadata, "
+            "updated = excluded.updated RETURNING created",
+            row,
+        ).get
+        entry = replace(entry, created=created, updated=now)
+        if self._on_save is not None:
+            self._on_save(connection, entry)
         return entry
 
     def _check(self, collection: str) -> None:
@@ -211,6 +221,20 @@ class MemoryStore(ContentStore):
     def save_reflection(self, text: str, *, session_key: str = "", entry_id: str | None = None, **fields: Any) -> Entry:
         """Remember a conclusion drawn in a session."""
         return self._save("reflection", text, session_key=session_key, entry_id=entry_id, **fields)
+
+
+def _checked(entry: Entry) -> Entry:
+    """The entry as it is kept; refuses what cannot be, before anything is written."""
+    checked_name(entry.id, "the id of an entry")
+    if not checked_text(entry.text, "what to remember").strip():
+        raise InvalidArgument("there is nothing to remember: the text is empty")
+    if not is_encodable(entry.text):
+        raise InvalidArgument("the text contains half of a surrogate pair; decode what it came from")
+    check_metadata(entry.metadata)
+    if taken := RESERVED & entry.metadata.keys():
+        raise InvalidArgument(f"metadata cannot hold {', '.join(sorted(taken))}; give them as arguments")
+    tags = tuple(checked_names(entry.tags, "tag"))
+    return replace(entry, tags=tags, metadata=dict(entry.metadata))
 
 
 def _entry(collection: str, row: tuple[Any, ...]) -> Entry:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from homing.buffer.embedding_buffer import EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.rag.content import ContentStore, Entry
+from homing.records import VectorRecord
 from homing.stores.store import Store
 
 if TYPE_CHECKING:
@@ -19,33 +21,41 @@ T = TypeVar("T")
 
 
 class EmbeddingLink:
-    """The callbacks of a content store: give `on_save` and `on_delete` to its constructor."""
+    """The callbacks of a content store: give `on_save` and `on_delete` to its constructor.
 
-    def __init__(self, buffer: EmbeddingBuffer, store: Store) -> None:
+    `model` is the identity of what embeds now; empty where nothing does and keywords are all there is.
+    """
+
+    def __init__(self, buffer: EmbeddingBuffer, store: Store, *, model: str) -> None:
         self._buffer = buffer
         self._store = store
+        self._model = model
 
     def on_save(self, connection: Connection, entry: Entry) -> None:
         """Queue the entry in the transaction that saves it."""
         self._buffer.enqueue_within(connection, [_request(entry)])
-        self._buffer.notify()
 
-    def on_delete(self, collection: str, ids: Sequence[str]) -> None:
-        """Take the entries off the queue and remove their vectors. What a crash leaves behind, `sweep` finds."""
-        self._buffer.withdraw(collection, ids)
-        self._store.delete(collection, ids)
+    def on_delete(self, connection: Connection, collection: str, ids: Sequence[str]) -> None:
+        """Queue the removal of the entries' vectors in the transaction that deletes the entries."""
+        self._buffer.enqueue_within(connection, [EmbedRequest(collection, one, None) for one in ids])
 
     def backfill(self, content: ContentStore, progress: Callable[[int, int], None] | None = None) -> int:
-        """Queue every entry whose vector is missing or out of date, and sweep; returns how many were queued."""
-        queued = 0
+        """Queue every entry whose vector is missing, out of date or of another model; returns how many were queued.
+
+        Vectors of another model are removed first, because two models never share a collection; until the new ones are
+        made, keywords find the entries. `progress` is told how many entries were looked at, and how many there are.
+        """
+        total = sum(content.count(collection) for collection in content.collections)
+        looked_at = queued = 0
         for collection in content.collections:
+            self._make_room(collection)
             self.sweep(content, collection)
             for page in _pages(content.every(collection)):
                 missing = self._missing(collection, page)
                 self._buffer.enqueue_all(_request(entry) for entry in missing)
-                queued += len(missing)
+                looked_at, queued = looked_at + len(page), queued + len(missing)
                 if progress is not None:
-                    progress(queued, queued)
+                    progress(looked_at, total)
         return queued
 
     def sweep(self, content: ContentStore, collection: str) -> int:
@@ -56,25 +66,29 @@ class EmbeddingLink:
             removed += self._store.delete(collection, [record.id for record in page if record.id not in known])
         return removed
 
+    def _make_room(self, collection: str) -> None:
+        made_by = next((info.model for info in self._store.collections() if info.name == collection), "")
+        if not self._model or made_by in ("", self._model):
+            return
+        kept = [(one.id, one.metadata, one.text) for one in self._store.records(collection)]
+        self._store.drop(collection)
+        for page in _pages(kept):
+            self._store.upsert(VectorRecord(key, collection, None, metadata, text) for key, metadata, text in page)
+
     def _missing(self, collection: str, page: Sequence[Entry]) -> list[Entry]:
-        embedded = {
-            record.id: record.text
+        kept = {
+            record.id: (record.text, dict(record.metadata))
             for record in self._store.get(collection, [entry.id for entry in page])
-            if record.embedding is not None
+            if not self._model or record.embedding is not None
         }
-        return [entry for entry in page if embedded.get(entry.id) != entry.text]
+        return [entry for entry in page if kept.get(entry.id) != (entry.text, entry.index_metadata)]
 
 
 def _request(entry: Entry) -> EmbedRequest:
     return EmbedRequest(entry.collection, entry.id, entry.text, entry.index_metadata)
 
 
-def _pages(items: Iterator[T]) -> Iterator[list[T]]:
-    page: list[T] = []
-    for item in items:
-        page.append(item)
-        if len(page) == PAGE:
-            yield page
-            page = []
-    if page:
+def _pages(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while page := list(islice(rest, PAGE)):
         yield page

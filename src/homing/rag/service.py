@@ -14,9 +14,11 @@ from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_legs
 from homing.rag.asked_once import AskedOnce
 from homing.rag.content import Entry
+from homing.rag.merging import best
 from homing.records import Hit, Mode, Retrieved
 from homing.search import HybridOptions, search
 from homing.stores.store import MAX_LIMIT, Store
+from homing.vectors import score_of
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +39,12 @@ class RetrieveOptions:
 
     `collections` empty means all. `session_key` keeps results to one session, strictly, in every collection that
     `session_scoped` names (empty: all). `max_distance` leaves out what is farther (`1 - cosine`); 0.0 is off. `limits`
-    and `weights` are by collection: how many hits one may bring, and what its cosines are multiplied with when the
+    and `weights` are by collection: how many hits one may bring, and what its scores are multiplied with when the
     collections are merged.
+
+    `mode="hybrid"` lets words have a say in what is recalled, `mode="semantic"` takes the nearest and nothing else. On
+    questions to passages (`bench/recall_order.py`) the passage was among five recalled for 84 % against 73 % of Chinese
+    and 89 % against 83 % of English questions.
     """
 
     limit: int = 5
@@ -69,16 +75,23 @@ class RAGService:
     """Recalls content by meaning and by keywords.
 
     The question is embedded once; collections are searched at the same time, and one that fails is logged and left out.
-    Hits carry the original content as it is now; those whose content is gone are replaced by the next ones. They come
-    nearest first; what only keywords found, and has no vector yet, comes after.
+    Hits carry the original content as it is now; those whose content is gone are replaced by the next ones. Which hits
+    are among the `limit` best is decided over all collections together; they then come nearest first, and what has no
+    vector yet comes last. `hybrid` says how the two legs are weighed.
     """
 
     def __init__(
-        self, *, store: Store, embedder: EmbeddingProvider | None, sources: Mapping[str, ContentSource]
+        self,
+        *,
+        store: Store,
+        embedder: EmbeddingProvider | None,
+        sources: Mapping[str, ContentSource],
+        hybrid: HybridOptions | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._sources = dict(sources)
+        self._hybrid = hybrid or HybridOptions()
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -108,14 +121,13 @@ class RAGService:
             log.warning("recall from collection %r failed and is left out: %s", name, outcome.error)
         if not answers:
             raise _nothing_answered(failed)
-        hits = sorted((hit for answer in answers.values() for hit in answer), key=lambda hit: _place(hit, options))
+        found = [hit for answer in answers.values() for hit in answer]
+        hits = sorted(best(found, options.limit, options.weights, self._hybrid), key=lambda hit: _place(hit, options))
         timings = {f"{name}_ms": outcome.milliseconds for name, outcome in outcomes.items()}
         timings["total_ms"] = (time.perf_counter() - started) * 1000
         told = next((answer for answer in answers.values() if answer.degraded), next(iter(answers.values())))
         reason = told.reason or next((f"{name}:{outcome.code}" for name, outcome in failed.items()), None)
-        return Retrieved(
-            tuple(hits[: options.limit]), told.mode, told.degraded or bool(failed), reason, told.notice, timings
-        )
+        return Retrieved(tuple(hits), told.mode, told.degraded or bool(failed), reason, told.notice, timings)
 
     def _search(
         self, query: str, collection: str, options: RetrieveOptions, embedder: EmbeddingProvider | None
@@ -128,26 +140,42 @@ class RAGService:
                 collection,
                 store=self._store,
                 embedder=embedder,
-                options=HybridOptions(
-                    limit=min(asked, MAX_LIMIT // 4),
-                    mode=options.mode,
-                    metadata_filter=options.filter_of(collection),
-                    deadline=options.deadline,
-                ),
+                options=self._options(collection, asked, options),
             )
-            hits = self._resolved(collection, _near_enough(found, options.max_distance))
-            if len(hits) >= wanted or len(found) < asked:
+            near = _near_enough(found, options.max_distance)
+            hits = self._resolved(collection, near, options)
+            if len(hits) >= wanted or len(hits) == len(near) or len(found) < asked:
                 return found.with_hits(hits[:wanted])
             asked *= 4
 
-    def _resolved(self, collection: str, hits: Sequence[Hit]) -> list[Hit]:
-        """Hits with their content as it is now, without those whose content is gone."""
+    def _options(self, collection: str, asked: int, options: RetrieveOptions) -> HybridOptions:
+        floor = None
+        if options.max_distance and self._embedder is not None:
+            # The vector leg leaves out what is too far by itself, so that it takes no place from what is near. The
+            # little more is for rounding: `_near_enough` draws the exact line.
+            floor = score_of(1 - options.max_distance - 1e-6, self._embedder.scale)
+        return replace(
+            self._hybrid,
+            limit=min(asked, MAX_LIMIT // 4),
+            mode=options.mode,
+            min_score=floor,
+            metadata_filter=options.filter_of(collection),
+            deadline=options.deadline,
+        )
+
+    def _resolved(self, collection: str, hits: Sequence[Hit], options: RetrieveOptions) -> list[Hit]:
+        """Hits with their content as it is now, without those whose content is gone or has moved to another session."""
         entries = self._sources[collection].get(collection, [hit.id for hit in hits])
-        return [replace(hit, text=entries[hit.id].text) for hit in hits if hit.id in entries]
+        session = options.filter_of(collection).get("session_key")
+        return [
+            replace(hit, text=entry.text, metadata=entry.index_metadata)
+            for hit in hits
+            if (entry := entries.get(hit.id)) is not None and session in (None, entry.session_key)
+        ]
 
 
 def _near_enough(found: Retrieved, max_distance: float) -> list[Hit]:
-    if max_distance == 0.0:
+    if max_distance == 0.0 or found.mode == "keyword":
         return list(found)
     return [hit for hit in found if hit.distance is not None and hit.distance <= max_distance]
 

@@ -1,0 +1,176 @@
+"""Writers that are killed at random moments, round after round, on one database; then a look at what is left.
+
+    python -m tests.buffer.killed_writers 300
+
+A round starts a process that saves, rewrites and deletes while its buffer embeds, acknowledging each call on its
+standard output, and kills it with SIGKILL somewhere in between.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
+from homing.embedders.provider import Kind
+from homing.rag.content import KnowledgeStore
+from homing.rag.embedding_link import EmbeddingLink
+from homing.stores.sqlite.database import Database
+from homing.stores.sqlite.store import SqliteStore
+from homing.testing.fake import FakeEmbedder
+from homing.vectors import Matrix
+
+BATCH = 4
+
+
+class Counting(FakeEmbedder):
+    """Writes down what it embeds, so that what killed processes embedded is known too."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(16)
+        self._log = log
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write("".join(f"{text}\n" for text in texts))
+        return super().embed(texts, kind=kind)
+
+
+class Parts:
+    """Content, buffer and store in one file of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store, self.database = SqliteStore(folder / "homing.db"), Database(folder / "homing.db")
+        provider = Counting(folder / "embedded.txt")
+        options = BufferOptions(batch_size=BATCH, batch_seconds=0.0)
+        self.buffer = EmbeddingBuffer(provider, self.store, self.database, options)
+        link = EmbeddingLink(self.buffer, self.store, model=provider.id)
+        self.knowledge = KnowledgeStore(self.database, on_save=link.on_save, on_delete=link.on_delete)
+
+
+def write(folder: Path, round_number: int) -> None:
+    """What a killed process does until it is killed: each call is announced before and acknowledged after."""
+    parts = Parts(folder)
+    parts.buffer.start()
+    chance = random.Random(round_number)
+    for number in range(400):
+        key = f"{round_number}-{number}"
+        _save(parts, key, f"文字 {key}")
+        if number and chance.random() < 0.3:
+            earlier = f"{round_number}-{chance.randrange(number)}"
+            _save(parts, earlier, None if chance.random() < 0.5 else f"改写 {key}")
+
+
+def _save(parts: Parts, key: str, text: str | None) -> None:
+    print(json.dumps(["asked", key, text]), flush=True)
+    if text is None:
+        parts.knowledge.delete("knowledge", [key])
+    else:
+        parts.knowledge.save(text, entry_id=key)
+    print(json.dumps(["done", key, text]), flush=True)
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What was found when the last process was dead and the queue was empty again.
+
+    `wrong` are entries that are not what the last acknowledged call made them; `unembedded` and `stale` those whose
+    vector is missing or of another text; `orphans` vectors without an entry. `repeated` counts texts that were embedded
+    more than once: those that a killed process had embedded but not yet stored.
+    """
+
+    rounds: int
+    acknowledged: int
+    entries: int
+    wrong: int
+    unembedded: int
+    stale: int
+    orphans: int
+    left: int
+    dead: int
+    repeated: int
+    damage: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing, nothing is too much, and no more was embedded twice than kills can explain."""
+        amiss = self.wrong + self.unembedded + self.stale + self.orphans + self.left + self.dead
+        return not amiss and not self.damage and self.repeated <= BATCH * self.rounds
+
+
+def kill(folder: Path, rounds: int, *, seed: int = 20) -> Aftermath:
+    """Start and kill that many writers, then let one more process finish the work, and look."""
+    chance = random.Random(seed)
+    possible: dict[str, set[str | None]] = {}
+    acknowledged = 0
+    for number in range(rounds):
+        for said, key, text in _round(folder, number, chance):
+            if said == "asked":
+                possible.setdefault(key, {None}).add(text)
+            else:
+                possible[key] = {text}
+                acknowledged += 1
+    parts = Parts(folder)
+    parts.buffer.flush(120)
+    entries = {entry.id: entry.text for entry in parts.knowledge.every("knowledge")}
+    records = {record.id: record for record in parts.store.records("knowledge")}
+    embedded = Counter((folder / "embedded.txt").read_text(encoding="utf-8").splitlines())
+    found = Aftermath(
+        rounds=rounds,
+        acknowledged=acknowledged,
+        entries=len(entries),
+        wrong=sum(entries.get(key) not in allowed for key, allowed in possible.items()),
+        unembedded=sum(key not in records or records[key].embedding is None for key in entries),
+        stale=sum(key in records and records[key].text != text for key, text in entries.items()),
+        orphans=len(records.keys() - entries.keys()),
+        left=parts.buffer.pending,
+        dead=len(parts.buffer.dead_letters()),
+        repeated=sum(count - 1 for count in embedded.values()),
+        damage=tuple(parts.store.check()),
+    )
+    parts.database.close()
+    parts.store.close()
+    return found
+
+
+def _round(folder: Path, number: int, chance: random.Random) -> list[tuple[str, str, str | None]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.buffer.killed_writers", "--write", str(folder), str(number)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert process.stdout is not None
+    lines = []
+    for _ in range(chance.randrange(1, 120)):
+        lines.append(process.stdout.readline())
+    time.sleep(chance.random() / 50)
+    process.kill()
+    lines += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    # The last line may be cut off; without its acknowledgement it counts as not said.
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def main() -> None:
+    """Kill as many writers as the first argument says."""
+    if sys.argv[1] == "--write":
+        write(Path(sys.argv[2]), int(sys.argv[3]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        found = kill(Path(folder), int(sys.argv[1]))
+    print(json.dumps(asdict(found), indent=2))
+    sys.exit(not found.whole)
+
+
+if __name__ == "__main__":
+    main()
