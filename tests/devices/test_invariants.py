@@ -1,4 +1,4 @@
-"""What holds for every home and every sentence: never outside the scope, never the other way, never against a "don't"."""
+"""What holds for every home and sentence: never outside the scope, never the other way, never against a "don't"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from homing.devices.lexicon.actions import opposed
 from homing.devices.meaning import command_meaning, meaning_of
 from homing.devices.profiles import usual_commands
 
-ROOMS = ["客厅", "主卧", "书房", "Kitchen", "玻璃房", "Ben's Room", "月亮湾"]
+ROOMS = ["客厅", "主卧", "Kitchen", "Ben's Room", "月亮湾"]
 TYPES = {
     "light": ["灯", "燈", "light"],
     "climate": ["空调", "冷气", "air conditioner"],
@@ -30,9 +30,9 @@ ENGLISH = ["{verb}the {kind} in {room}", "{verb}all {kind} except in {room}", "{
 
 @st.composite
 def homes(draw: st.DrawFn) -> DeviceRetriever:
-    places = draw(st.lists(st.sampled_from(ROOMS), min_size=1, max_size=5, unique=True))
+    places = draw(st.lists(st.sampled_from(ROOMS), min_size=2, max_size=5, unique=True))
     devices = []
-    for number in range(draw(st.integers(1, 12))):
+    for number in range(draw(st.integers(6, 20))):
         kind = draw(st.sampled_from(list(TYPES)))
         room = draw(st.sampled_from(places))
         name = draw(st.sampled_from([f"{room}{TYPES[kind][0]}{number}", f"阿福{number}", f"Lucky {number}"]))

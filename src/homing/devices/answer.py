@@ -16,6 +16,7 @@ Hint = Literal[
     "multiple_close_matches",
     "no_matching_command",
     "value_out_of_range",
+    "missing_value",
     "no_reference",
     "not_understood",
     "negated",

@@ -11,7 +11,7 @@ from homing.devices.lexicon.actions import CARRIERS, PARTICLES, Action
 
 OBJECTS = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE, Kind.HERE)
 PLACES = (Kind.PLACE, Kind.WHOLE, Kind.HERE)
-TRIGGERS = ("leave", "but leave", "保留", "留着")
+TRIGGERS = ("leave", "but leave", "and leave", "keep", "but keep", "and keep", "保留", "留着")
 """Exclusions that carry a verb of their own: leave the bedroom on."""
 
 
@@ -47,7 +47,7 @@ def _segments(tokens: list[Token]) -> list[list[Token]]:
         cut = token.is_a(Kind.SEPARATOR) and not token.is_a(Kind.NAME, Kind.CONJUNCTION)
         if token.is_a(Kind.CONJUNCTION) and _has_verb(segments[-1]):
             rest = _until_separator(tokens[position + 1 :])
-            cut = _has_verb(rest) or _forbids(rest)
+            cut = _has_verb(rest) or _forbids(rest) or (_has_value(segments[-1]) and _has_value(rest))
         if cut:
             segments.append([])
         else:
@@ -63,6 +63,11 @@ def _until_separator(tokens: list[Token]) -> list[Token]:
 def _has_verb(tokens: list[Token]) -> bool:
     """Whether the tokens hold a verb: 打开, turn … off, or a bare off; "on the first floor" is none."""
     return any(token.action is not None for token in bind(tokens))
+
+
+def _has_value(tokens: list[Token]) -> bool:
+    """Whether something is given a value: the desk lamp to blue."""
+    return any(token.is_a(Kind.VALUE) for token in tokens) and any(token.is_a(*OBJECTS) for token in tokens)
 
 
 def _forbids(tokens: list[Token]) -> bool:
@@ -175,10 +180,15 @@ def _by_verb(tokens: list[Token]) -> list[list[Token]]:
     for before, verb in pairwise(verbs):
         between = range(before + 1, verb)
         new_object = [i for i in between if tokens[i].is_a(*OBJECTS, Kind.OBJECT_MARK)]
-        if not new_object and _one_verb(tokens[before].action, tokens[verb].action):
+        valued = any(tokens[i].is_a(Kind.VALUE) for i in between)
+        if not valued and _one_verb(tokens[before].action, tokens[verb].action, apart=bool(new_object)):
             continue
         marks = [i for i in between if tokens[i].is_a(Kind.OBJECT_MARK)]
-        cuts.append(marks[0] if marks else new_object[0] if object_first and new_object else verb)
+        cut = marks[0] if marks else new_object[0] if object_first and new_object else verb
+        # "Don't" and 别 belong to the verb they stand before.
+        while cut - 1 > before and tokens[cut - 1].is_a(Kind.NEGATION, Kind.EXCEPT_OPEN):
+            cut -= 1
+        cuts.append(cut)
     edges = [0, *cuts, len(tokens)]
     parts = [tokens[a:b] for a, b in pairwise(edges)]
     if len(parts) > 1 and not _is_command(parts[-1]):
@@ -190,10 +200,12 @@ def _is_command(tokens: list[Token]) -> bool:
     return any(token.action is not None for token in tokens)
 
 
-def _one_verb(first: Action | None, second: Action | None) -> bool:
-    """开始打扫 and 停止播放 are one command each: verbs without anything between them that do not change direction."""
+def _one_verb(first: Action | None, second: Action | None, *, apart: bool) -> bool:
+    """开始打扫 and 停止播放 are one command each, and so is "make the lamp dimmer", whose parts stand apart."""
     if first is None or second is None:
         return False
+    if apart:
+        return first.concepts == {"set"} and second.property is not None and bool(second.concepts & {"up", "down"})
     leading = first.concepts & {"start", "stop", "resume", "query", "set", "pause"}
     return (bool(leading) and "set" not in second.concepts) or first.concepts == second.concepts
 
@@ -286,5 +298,8 @@ def _exclusion(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
             len(tokens),
         )
         inside = [token for token in tokens[opener + 1 : closer] if token.action is None]
+        if not any(token.is_a(*OBJECTS) for token in inside):
+            # 主卧的不要动: what is left alone stands before the word that says so.
+            return [token for token in tokens[:opener] if token.action is None], tokens[closer:]
         return inside, tokens[:opener] + tokens[closer:]
     return tokens[opener + 1 : closer], tokens[:opener] + tokens[closer + 1 :]

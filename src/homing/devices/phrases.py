@@ -24,7 +24,7 @@ class Phrase:
     type_text: str | None = None
     unknown: str | None = None
     feature: str | None = None
-    any_device: bool = False
+    any_device: str | None = None
     quantifier: Quantifier | None = None
     reference: bool = False
     here: bool = False
@@ -91,7 +91,7 @@ def _take_head(phrase: Phrase, token: Token, stretch: list[Token]) -> None:
 
 def _take_word(phrase: Phrase, token: Token) -> None:
     if token.is_a(Kind.ANY_DEVICE):
-        phrase.any_device = True
+        phrase.any_device = token.text
         if token.text == "everything":
             phrase.quantifier = "all"
     if token.is_a(Kind.REST):

@@ -12,6 +12,7 @@ _TEXTS: dict[Hint, tuple[str, str]] = {
     "multiple_close_matches": ("您指的是哪一个？{offer}", "Which one do you mean? {offer}"),
     "no_matching_command": ("“{what}”不支持这个操作。", "“{what}” cannot do that."),
     "value_out_of_range": ("这个数值不行，允许的范围是 {what}。", "That value is not possible; allowed is {what}."),
+    "missing_value": ("要调到多少？", "To what value?"),
     "no_reference": ("您指的是哪个设备？", "Which device do you mean?"),
     "not_understood": ("没有听懂要做什么。", "I did not understand what to do."),
     "negated": ("好的，不做这个操作。", "All right, I will not do that."),

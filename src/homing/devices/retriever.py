@@ -175,6 +175,8 @@ class DeviceRetriever:
                 able = able[:1]
             else:
                 return _asked(ir, "multiple_close_matches", chinese, offers=self._told_apart(able), candidates=able)
+        if _lacks_value(ir, able):
+            return _asked(ir, "missing_value", chinese, candidates=able)
         for candidate in able:
             allowed = _refused_value(ir, candidate)
             if allowed is not None:
@@ -210,7 +212,7 @@ class DeviceRetriever:
         return list(found.values())
 
     def _may_act_on_all(self, ir: QueryIR, able: list[Candidate], group: bool) -> bool:
-        if ir.quantifier in ("all", "except"):
+        if ir.quantifier in ("all", "except") or "query" in meaning_of(ir.action).concepts:
             return True
         if ir.quantifier == "any":
             return False
@@ -251,15 +253,24 @@ def _refused_value(ir: QueryIR, candidate: Candidate) -> str | None:
     return fit(ir.value, candidate.command).allowed
 
 
+def _lacks_value(ir: QueryIR, able: list[Candidate]) -> bool:
+    """设置台灯: to what?"""
+    if "set" not in meaning_of(ir.action).concepts or ir.value is not None:
+        return False
+    return any(candidate.command is not None and takes_values(candidate.command) for candidate in able)
+
+
 def _says_no_object(ir: QueryIR) -> bool:
     """Only a verb: 再亮一点, 关掉."""
     said = ir.name_hint or ir.type_hint or ir.scope_include or ir.scope_exclude or "here" in ir.references
-    return not said and ir.quantifier == "one"
+    return not said and not ir.type_word
 
 
 def _resumed(ir: QueryIR, state: DialogueState) -> QueryIR:
     """卧室的 after "which one?" completes what was asked about; 客厅的也关掉 inherits the kind of device."""
     pending = state.pending
+    if pending is not None and pending.value is None and ir.value is not None and _says_no_object(ir):
+        return pending.model_copy(update={"value": ir.value})
     if (
         pending is not None
         and not ir.action

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from homing.devices.clauses import Clause, clauses
+from homing.devices.ellipsis import SpokenCommand, carry_over
 from homing.devices.lexer import Kind, Token, lex
 from homing.devices.lexicon.actions import Action, canonical
 from homing.devices.lexicon.properties import COLORS, MODES, PROPERTY_WORDS
@@ -22,27 +23,13 @@ LONGEST = 500
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 
 
-@dataclass
-class _Command:
-    """One command on the way to its QueryIRs."""
-
-    action: Action | None
-    property: str | None
-    value: SpokenValue | None
-    phrases: list[Phrase]
-    excluded: list[Phrase]
-    negated: bool
-    question: bool
-    english: bool
-
-
 def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     """Every command of a sentence, in order; at least one QueryIR, without an action where there is none."""
     form = spoken(text)
     if len(form) > LONGEST:
         return [QueryIR(raw=text, confidence=LOST)]
     tokens = _with_a_verb(form, vocabulary)
-    commands = _carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
+    commands = carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
     deferred = any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)
     chinese = is_chinese(form)
     irs = [ir for command in commands for ir in _irs(command, text, chinese, vocabulary, deferred)]
@@ -69,9 +56,9 @@ def _with_a_verb(form: str, vocabulary: Vocabulary) -> list[Token]:
     return tokens
 
 
-def _commands(clause: Clause, form: str) -> list[_Command]:
+def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
     """The commands of a clause: one, or one for each value (red, at 50%)."""
-    action = _joined(clause.actions)
+    action = _agreed(_joined(clause.actions), clause)
     found = phrases(clause.objects, form)
     values, words = _values_or_words(clause, action, found)
     if words:
@@ -83,7 +70,7 @@ def _commands(clause: Clause, form: str) -> list[_Command]:
         property_name = _property(clause, action, value)
         meaning = _meaning(action, value, property_name, clause)
         made.append(
-            _Command(
+            SpokenCommand(
                 meaning, property_name, _spoken_value(value, meaning), found, phrases(clause.excluded, form),
                 clause.negated, clause.question, clause.english,
             )
@@ -137,6 +124,17 @@ def _with_words(found: list[Phrase], words: list[Token]) -> list[Phrase]:
     return found or [last]
 
 
+def _agreed(action: Action | None, clause: Clause) -> Action | None:
+    """A verb that implies another property than was said: warmer light has a lower colour temperature."""
+    said = clause.properties[0].property if clause.properties else None
+    if action is None or said is None or action.property in (None, said):
+        return action
+    if (said, action.property) == ("color_temperature", "temperature"):
+        turned = {"up": "down", "down": "up"}
+        return Action(frozenset(turned.get(concept, concept) for concept in action.concepts), said)
+    return None
+
+
 def _property(clause: Clause, action: Action | None, value: SpokenValue | None) -> str | None:
     if clause.properties:
         return clause.properties[0].property
@@ -174,55 +172,7 @@ def _spoken_value(value: SpokenValue | None, meaning: Action | None) -> SpokenVa
     return value.model_copy(update={"relative": relative})
 
 
-def _carry_over(commands: list[_Command]) -> list[_Command]:
-    """What one clause leaves out, its neighbour says: 打开空调，调到26度; 灯都关掉，别动卧室的."""
-    kept: list[_Command] = []
-    waiting: list[Phrase] = []
-    for position, command in enumerate(commands):
-        following = commands[position + 1] if position + 1 < len(commands) else None
-        before = kept[-1] if kept else None
-        if command.action is None and not command.phrases and command.excluded:
-            if before is not None:
-                before.excluded += command.excluded
-            else:
-                waiting += command.excluded
-            continue
-        if command.negated and before is not None and _takes_back(command, before):
-            before.excluded += command.phrases
-            continue
-        if command.negated and following is not None and any(phrase.rest for phrase in following.phrases):
-            waiting += command.phrases
-            _inherit_types(following, command)
-            continue
-        if command.action is None and command.value is None and before is not None and command.phrases:
-            command.action, command.property, command.value = before.action, before.property, before.value
-        elif command.action is None and before is None and following is not None and not following.phrases:
-            following.phrases = command.phrases
-            following.property = following.property or command.property
-            following.excluded += command.excluded
-            continue
-        if not command.phrases and before is not None and command.action is not None:
-            command.phrases = [replace(phrase) for phrase in before.phrases]
-        command.excluded += waiting
-        waiting = []
-        kept.append(command)
-    return kept
-
-
-def _takes_back(command: _Command, before: _Command) -> bool:
-    """Whether a "don't" narrows the command before it: 关掉所有的灯，不要关卧室的."""
-    if before.negated or not command.phrases or before.action is None:
-        return False
-    return command.action is None or bool(command.action.concepts & before.action.concepts)
-
-
-def _inherit_types(command: _Command, source: _Command) -> None:
-    for phrase in command.phrases:
-        if not phrase.headed and source.phrases:
-            phrase.type, phrase.type_text = source.phrases[0].type, source.phrases[0].type_text
-
-
-def _irs(command: _Command, text: str, chinese: bool, vocabulary: Vocabulary, deferred: bool) -> list[QueryIR]:
+def _irs(command: SpokenCommand, text: str, chinese: bool, vocabulary: Vocabulary, deferred: bool) -> list[QueryIR]:
     if command.action is None and not any(phrase.headed or phrase.places for phrase in command.phrases):
         return []
     action = ""
@@ -236,7 +186,9 @@ def _irs(command: _Command, text: str, chinese: bool, vocabulary: Vocabulary, de
     return [_ir(command, action, phrase, text, vocabulary, deferred) for phrase in targets]
 
 
-def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: Vocabulary, deferred: bool) -> QueryIR:
+def _ir(
+    command: SpokenCommand, action: str, phrase: Phrase, text: str, vocabulary: Vocabulary, deferred: bool
+) -> QueryIR:
     excluded = _exclusions(command.excluded, phrase, vocabulary)
     name = phrase.unknown or phrase.name
     if phrase.rest and not excluded:
@@ -249,6 +201,7 @@ def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: V
     if not phrase.headed and phrase.place_name and command.property is None and not phrase.quantifier:
         name = phrase.place_name
     type_hint, type_word = _type_hint(command, phrase, vocabulary)
+    reference = phrase.reference and not _only_points(phrase, command)
     everywhere = phrase.whole or (phrase.rest and excluded)
     quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere else "one")
     if command.question and quantifier == "any":
@@ -257,7 +210,7 @@ def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: V
         confidence = PARTLY if phrase.unknown or phrase.feature else SURE
     else:
         confidence = PARTLY if action else LOST
-    references = [LAST_MENTIONED] if phrase.reference else []
+    references = [LAST_MENTIONED] if reference else []
     if phrase.here and not phrase.places:
         references.append("here")
     return QueryIR(
@@ -278,20 +231,25 @@ def _ir(command: _Command, action: str, phrase: Phrase, text: str, vocabulary: V
     )
 
 
+def _only_points(phrase: Phrase, command: SpokenCommand) -> bool:
+    """左边那个床头灯 points at what it names, and "make it warmer in the study" at nothing."""
+    return bool(phrase.unknown or phrase.name or (phrase.places and command.property))
+
+
 def _own_verb(phrase: Phrase) -> str:
     """What is said of a known device in words no lexicon has: 让老伙计摇头. Its commands may know them."""
     said = phrase.feature or (phrase.unknown or "").replace(spoken(phrase.name or ""), " ")
     return said.strip()
 
 
-def _type_hint(command: _Command, phrase: Phrase, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
+def _type_hint(command: SpokenCommand, phrase: Phrase, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     """The type in the words of the closed list, if the home has one, and the word that was said."""
     hint = phrase.type.hint if phrase.type else None
     types = phrase.type.types if phrase.type else frozenset[str]()
     if hint is None and command.action is not None and command.action.type and not phrase.name:
         hint, types = command.action.type, frozenset({command.action.type})
     if hint is None:
-        return None, None
+        return None, phrase.any_device
     own = next((name for name in vocabulary.type_names if canonical_type(name) in types), None)
     return own or hint, phrase.type_text
 

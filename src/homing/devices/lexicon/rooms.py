@@ -36,7 +36,7 @@ tea room | 茶室 | tea room
 meeting room | 会议室 | meeting room, conference room
 outside | 室外 户外 屋外 外面 | outside, outdoors, outdoor
 upstairs | 楼上 | upstairs
-downstairs | 楼下 | downstairs
+downstairs | 楼下 | downstairs, ground floor
 """
 
 ROOM_CONCEPTS: dict[str, str] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 SURE_CLASSES = frozenset(
     {"garage", "garage_door", "window", "gate", "awning", "door", "exhaust", "purifier", "dehumidifier", "projector"}
 )

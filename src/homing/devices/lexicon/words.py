@@ -16,9 +16,10 @@ ANY = _split(
     "any, a, an, one of, some, any one of, any of, either",
 )
 SOME_NUMBER = _split(
-    "两个 两盏 两台 三个 三盏 几个 几盏 另一个 另外 其中", "two, three, several, other, another, few, half of"
+    "两个 两盏 两台 三个 三盏 几个 几盏 另一个 另外 其中 旁边 隔壁 对面 附近",
+    "two, three, several, other, another, few, half of, next to, beside, near, behind, opposite",
 )
-"""Quantities that leave open which devices are meant."""
+"""Words that leave open which devices are meant."""
 REST = _split(
     "其他 其它 其余 别的 剩下 剩下的 其他的 其它的 其余的", "other, others, the rest, the rest of, remaining, the other"
 )
@@ -27,6 +28,7 @@ REST = _split(
 EXCEPT_OPEN = _split(
     "除了 除 除掉 除开 别动 不要动 别管 不用管 不包括 不含 保留 留着 别碰 不要碰",
     "except, except for, but not, other than, apart from, excluding, besides, aside from, all but, but leave, leave, "
+    "but keep, and keep, keep, and leave, "
     "everything but, without, not including, and not",
 )
 EXCEPT_CLOSE = _split("以外 之外 外 除外 以外的 之外的", "excepted, excluded, alone, untouched")
@@ -64,9 +66,7 @@ SEPARATOR = _split(
 
 OBJECT_MARK = _split("把 将 给 让 使 对", "")
 """What stands before an object that comes first: 把灯关掉."""
-OF = _split(
-    "的 里 里面 内 中 上 上面 那边 这 的那个 边 处 间", "of, in, at, inside, within, from, for, on, into, near, by"
-)
+OF = _split("的 里 里面 内 中 上 上面 那边 这 的那个 边 处 间", "of, in, at, inside, within, from, for, on, into, by")
 TO = _split("到 为 成 至 在 是", "to, at, =, into")
 BY = _split("了 个", "by")
 
@@ -77,14 +77,14 @@ FILLER = _split(
     "下来 着 当前 目前 此刻 "
     "小助手 拜托 可以 能 能不能 可不可以 可否 能否 可以帮我 行不行 好吗 好不好 行吗 可以吗 好么 一起 特别 "
     "非常 很 有点 直接 快点 "
-    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的 去 来",
+    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的 去 来 只 仅 请问 弄 搞",
     "the, please, tell, ask, to, my, our, your, for me, can you, could you, would you, will you, i want, "
     "i want to, i would like, "
     "i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, just, kindly, "
     "thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, go ahead and, "
     "would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
-    "a little bit, bit, "
-    "slightly, some more, more, please can you, please could you, hello, want you to, again, there, will",
+    "a little bit, bit, slightly, some more, more, please can you, please could you, hello, want you to, again, there, "
+    "will, only, anything",
 )
 _HOW_MANY = frozenset(
     ask + unit for ask in ("几", "有几", "多少", "有多少", "哪", "哪一", "哪几") for unit in "个盏台扇只间部"
