@@ -10,6 +10,7 @@ import pytest
 from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
 from homing.rag.service import RAGService, RetrieveOptions
 from homing.records import Match
+from homing.search import HybridOptions
 from homing.stores.store import SearchOptions
 from homing.vectors import Vector
 from tests.rag.linked_memory import Memory
@@ -210,7 +211,10 @@ def test_words_have_a_say_over_all_collections_unless_only_meaning_is_asked_for(
         memory.learning.save(f"billing code {number}")
     memory.buffer.flush()
     assert "exact" not in {hit.id for hit in memory.rag.retrieve("billing code XK-4471", mode="semantic")}
-    found = memory.rag.retrieve("billing code XK-4471")
+    wordy = HybridOptions(vector_weight=0.4, keyword_weight=0.6)
+    sources = {"knowledge": memory.knowledge, "learning": memory.learning}
+    rag = RAGService(store=memory.store, embedder=memory.embedder, sources=sources, hybrid=wordy)
+    found = rag.retrieve("billing code XK-4471")
     assert "exact" in {hit.id for hit in found}
     assert [hit.distance for hit in found] == sorted(hit.distance for hit in found if hit.distance is not None)
 
