@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl, unquote
 from homing.errors import InvalidArgument
 
 LOCK = ".homing.lock"
+SECRET = ("key", "secret", "token", "password", "credential", "sas")
+"""What the name of an option contains whose value must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Address:
     def redacted(self, text: str) -> str:
         """The text without any value of an option that could be a secret."""
         for key, value in self.options.items():
-            if value and any(mark in key.lower() for mark in ("key", "secret", "token", "password", "credential")):
+            name = key.lower()
+            if value and not name.endswith("key_id") and any(mark in name for mark in SECRET):
                 text = text.replace(value, "***")
         return text

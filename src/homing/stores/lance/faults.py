@@ -35,6 +35,10 @@ def fault(address: Address, error: Exception) -> StoreError:
         return StoreReadOnly(f"{address} cannot be written; make the folder writable", details=details)
     if "no space left" in known:
         return StoreError(f"no room left to write {address}; free some space and try again", details=details)
+    if "connecterror" in known or "error sending request" in known:
+        return StoreError(
+            f"{address} cannot be reached; check the endpoint, the region and the network", details=details
+        )
     if "commit conflict" in known or "too many concurrent" in known:
         return StoreBusy(f"{address} is being written by others; try again", details=details)
     if is_gone(error) or any(mark in known for mark in ("file size is too small", "invalid range", "magic", "corrupt")):

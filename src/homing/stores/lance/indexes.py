@@ -18,12 +18,12 @@ class Index:
     from_rows: int
 
 
-def key_index(column: str = "id", from_rows: int = 20_000) -> Index:
+def key_index(column: str = "id", *, from_rows: int) -> Index:
     """Rows by key: fetching, replacing, deleting."""
     return Index(column, lambda: part("index").BTree(), from_rows)
 
 
-def words_index(column: str = "words", from_rows: int = 0) -> Index:
+def words_index(column: str = "words", *, from_rows: int = 0) -> Index:
     """Words separated by spaces, ranked by BM25. They are taken as they are: our tokenizer has done the rest.
 
     Rows that it does not have yet are read with its tokenizer; without any index LanceDB would use its own, which takes
@@ -44,6 +44,6 @@ def words_index(column: str = "words", from_rows: int = 0) -> Index:
     )
 
 
-def labels_index(column: str = "attributes", from_rows: int = 20_000) -> Index:
+def labels_index(column: str = "attributes", *, from_rows: int) -> Index:
     """Rows by the texts in a list."""
     return Index(column, lambda: part("index").LabelList(), from_rows)

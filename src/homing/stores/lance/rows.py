@@ -30,7 +30,9 @@ from homing.text.tokens import tokens
 from homing.vectors import Matrix, Vector
 
 VECTOR = "vector"
-STORED = ["id", "text", "keywords", "exact", "metadata"]
+SHOWN = ["id", "text", "exact", "metadata"]
+"""The columns of a match."""
+STORED = [*SHOWN, "keywords"]
 """The columns a record is read back from, besides its vector."""
 _MODEL = b"homing.model"
 PROBES = "homing.probes"
@@ -149,7 +151,8 @@ def match_of(
 ) -> Match:
     """A row that was found."""
     metadata: Metadata = json.loads(row["metadata"])
-    return Match(row["id"], collection, distance, metadata, _texts(row)[0], score)
+    text = row["text"] if row["exact"] is None else json.loads(row["exact"])[0]
+    return Match(row["id"], collection, distance, metadata, text, score)
 
 
 def _stored(rows: ArrowTable) -> list[dict[str, Any]]:

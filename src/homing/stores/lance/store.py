@@ -48,9 +48,9 @@ class LanceStore:
         self._catalog = Catalog(self.database)
         limits = limits or Limits()
         self._upkeep = Upkeep(
-            (key_index(), labels_index(), words_index()),
-            vectors=lambda table: vector_index.build(table, limits.vector_index),
-            vectors_due=lambda table, rows: vector_index.is_due(table, rows, limits.vector_index),
+            (key_index(from_rows=limits.index), labels_index(from_rows=limits.index), words_index()),
+            vectors=lambda table: vector_index.build(table, limits.index),
+            vectors_due=lambda table, rows: vector_index.is_due(table, rows, limits.index),
             limits=limits,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homing.records import Match
 from homing.stores.lance.engine import part
-from homing.stores.lance.rows import STORED, match_of
+from homing.stores.lance.rows import SHOWN, match_of
 from homing.stores.lance.table import Table
 from homing.text.tokens import query_terms
 
@@ -18,7 +18,7 @@ def search(table: Table, collection: str, query: str, limit: int, condition: str
     asked = part("query").MatchQuery(" ".join(terms), "words")
     reach = limit + 32
     while True:
-        builder = table.handle.search(asked, query_type="fts").limit(reach).select([*STORED, "_score"])
+        builder = table.handle.search(asked, query_type="fts").limit(reach).select([*SHOWN, "_score"])
         if condition is not None:
             builder = builder.where(condition, prefilter=True)
         rows = builder.to_arrow().to_pylist()

@@ -38,8 +38,8 @@ class Limits:
     unindexed: int = 1_000
     """Rows that no index has yet; of a large table, `unindexed_share` of its rows."""
     unindexed_share: float = 0.05
-    vector_index: int = 20_000
-    """Vectors below which an exact scan is as fast."""
+    index: int = 20_000
+    """Rows below which reading them all is as fast as an index."""
     keep: timedelta = timedelta(seconds=10)
     """How long a version stays for those who still read it."""
     quiet: float = 0.25

@@ -23,13 +23,11 @@ from homing.vectors import Matrix, normalise
 logger = logging.getLogger(__name__)
 
 RECALL = 0.99
-"""Share of the true ten nearest that must be among the candidates."""
+"""Share of the true ten nearest that must be found."""
 PARTITION = 4_096
 """Rows that a partition should have."""
 QUERIES = 24
 TOP = 10
-CANDIDATES = TOP + 3 * TOP + 32
-"""As many as a search for ten compares."""
 
 
 def is_due(table: Table, rows: int, from_rows: int) -> bool:
@@ -58,11 +56,11 @@ def build(table: Table, from_rows: int) -> None:
 def calibrate(handle: Handle, partitions: int) -> int:
     """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
     queries = _queries(handle)
-    truth = [_ids(handle, query, TOP, 0) for query in queries]
+    truth = [_ids(handle, query, 0) for query in queries]
     probes = 4
     while True:
         probes = min(probes, partitions)
-        found = [_ids(handle, query, CANDIDATES, probes) for query in queries]
+        found = [_ids(handle, query, probes) for query in queries]
         recall = np.mean([len(true & near) / len(true) for true, near in zip(truth, found, strict=True)])
         if recall >= RECALL:
             return probes
@@ -80,5 +78,5 @@ def _queries(handle: Handle) -> Matrix:
     return normalise(rows + 0.7 * normalise(noise))
 
 
-def _ids(handle: Handle, query: Matrix, reach: int, probes: int) -> set[str]:
-    return set(nearest(handle, query, reach, probes).select(["id", "_distance"]).to_arrow()["id"].to_pylist())
+def _ids(handle: Handle, query: Matrix, probes: int) -> set[str]:
+    return set(nearest(handle, query, TOP, probes).select(["id", "_distance"]).to_arrow()["id"].to_pylist())

@@ -9,11 +9,13 @@ import numpy as np
 
 from homing.records import Match
 from homing.stores.lance.engine import Handle
-from homing.stores.lance.rows import VECTOR, Space, match_of, matrix_of
+from homing.stores.lance.rows import SHOWN, VECTOR, Space, match_of, matrix_of
 from homing.stores.lance.table import Table
 from homing.vectors import Vector
 
-FOUND = ["id", "text", "keywords", "exact", "metadata", VECTOR, "_distance"]
+CANDIDATES = 72
+"""Rows of an index that are compared exactly, at least."""
+FOUND = [*SHOWN, VECTOR, "_distance"]
 
 
 def search(
@@ -21,13 +23,9 @@ def search(
 ) -> list[Match]:
     """The nearest `limit` rows by distance and then id."""
     probes = _probes(table, space, condition)
-    # Candidates of an index are ordered by rounded vectors: the right ones are among some more of them.
-    reach = limit + (min(3 * limit, 1_000) + 32 if probes else 8)
+    reach = limit + 8
     while True:
-        builder = nearest(table.handle, query, reach, probes).select(FOUND)
-        if condition is not None:
-            builder = builder.where(condition, prefilter=True)
-        rows = builder.to_arrow()
+        rows = nearest(table.handle, query, reach, probes, condition).select(FOUND).to_arrow()
         matches = _matches(rows, collection, query)
         if len(rows) < reach or matches[-1].distance != matches[limit - 1].distance:
             return _unique(matches)[:limit]
@@ -35,11 +33,17 @@ def search(
         reach *= 8
 
 
-def nearest(handle: Handle, query: Vector, reach: int, probes: int) -> Any:
+def nearest(handle: Handle, query: Vector, reach: int, probes: int, condition: str | None = None) -> Any:
     """A search for the nearest rows; without probes an exact one."""
     builder = handle.search(query, vector_column_name=VECTOR).distance_type("cosine").limit(reach)
-    # Beyond the probed partitions the others are read too, until there are enough rows that fulfil the condition.
-    return builder.minimum_nprobes(probes).maximum_nprobes(0) if probes else builder.bypass_vector_index()
+    if condition is not None:
+        builder = builder.where(condition, prefilter=True)
+    if not probes:
+        return builder.bypass_vector_index()
+    # The index holds rounded vectors. Some more of its rows than are wanted are compared exactly, in full.
+    builder = builder.nprobes(probes).refine_factor(max(2, math.ceil(CANDIDATES / reach)))
+    # Where the probed partitions have too few rows that fulfil the condition, the others are read too.
+    return builder if condition is None else builder.maximum_nprobes(0)
 
 
 def _probes(table: Table, space: Space, condition: str | None) -> int:
