@@ -20,12 +20,15 @@ Body = Mapping[str, Any]
 class ChatServer:
     """Answers with the next of `answers`: a text, a function of the request, or a number that is a status to fail with.
 
-    Like the real ones it refuses a wrong key with 401, and a request without the fields it needs with 400.
+    Like the real ones it refuses a wrong key with 401, and a request without the fields it needs with 400. Asked for a
+    stream it sends the answer two characters at a time, `piece_delay` seconds apart; `breaks_off` leaves out the end.
     """
 
     key: str = ""
     answers: list[str | int | Callable[[Body], str]] = field(default_factory=list)
     delay: float = 0.0
+    piece_delay: float = 0.0
+    breaks_off: bool = False
     refuses_schemas: bool = False
     requests: list[Body] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -65,11 +68,31 @@ class ChatServer:
         if isinstance(answer, int):
             return answer, json.dumps({"error": {"message": f"told to fail, Bearer {self.key}"}})
         text = answer if isinstance(answer, str) else answer(body)
+        if body.get("stream"):
+            return 200, self._streamed(path, text)
         if path.endswith("/api/chat"):
             return 200, json.dumps({"message": {"role": "assistant", "content": text}, "done": True})
         return 200, json.dumps(
             {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
         )
+
+    def _streamed(self, path: str, text: str) -> str:
+        pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
+        if path.endswith("/api/chat"):
+            events = [
+                json.dumps({"message": {"content": piece}, "done": False}, ensure_ascii=False) for piece in pieces
+            ]
+            end = json.dumps({"message": {"content": ""}, "done": True})
+            return "".join(f"{event}\n" for event in [*events, *([] if self.breaks_off else [end])])
+        first = [{"choices": [{"delta": {"role": "assistant"}}]}]
+        deltas = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
+        events = [json.dumps(event, ensure_ascii=False) for event in [*first, *deltas, {"choices": [], "usage": {}}]]
+        lines = [
+            ": keep-alive",
+            *(f"data: {event}" for event in events),
+            *([] if self.breaks_off else ["data: [DONE]"]),
+        ]
+        return "".join(f"{line}\n\n" for line in lines)
 
 
 def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
@@ -82,6 +105,9 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
             status, text = server.respond(self.path, self.headers.get("authorization", ""), body)
             payload = text.encode()
             try:
+                if body.get("stream") and status == 200:
+                    self._send_pieces(text)
+                    return
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(payload)))
@@ -89,6 +115,15 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(payload)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
+
+        def _send_pieces(self, text: str) -> None:
+            self.send_response(200)
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            for line in [*text.split("\n"), None]:
+                piece = b"" if line is None else f"{line}\n".encode()
+                self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                time.sleep(server.piece_delay)
 
         def log_message(self, *args: object) -> None:
             """Quiet: what a test needs is in `requests`."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from homing.chat.dashscope import DashScopeLLM
-from homing.chat.model import ChatModel, Message
+from homing.chat.model import ChatModel, Message, StreamingChatModel
 from homing.chat.ollama import OllamaLLM
 from homing.chat.openai import OpenAILLM
 
-__all__ = ["ChatModel", "DashScopeLLM", "Message", "OllamaLLM", "OpenAILLM"]
+__all__ = ["ChatModel", "DashScopeLLM", "Message", "OllamaLLM", "OpenAILLM", "StreamingChatModel"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -54,7 +55,7 @@ class ChatApi:
         seconds = min(self._timeout, self._timeout if deadline is None else deadline)
         if seconds <= 0:
             raise self._error(f"no time left to ask ({seconds:g} s)", "TIMEOUT")
-        status, content = self._send(f"{self._base}/{path}", body, seconds)
+        status, content = self._send(path, body, seconds)
         if status != 200:
             raise self._refusal(status, content)
         try:
@@ -71,17 +72,45 @@ class ChatApi:
                 self._client.close()
                 self._client = None
 
-    def _send(self, url: str, body: Mapping[str, Any], seconds: float) -> tuple[int, bytes]:
+    def lines(self, path: str, body: Mapping[str, Any], *, deadline: float | None = None) -> Iterator[str]:
+        """The lines of a streamed answer as they come, without the blank ones.
+
+        A long answer may take long: `timeout` bounds the wait for each piece, and only a `deadline` the whole.
+        """
+        seconds = min(self._timeout, self._timeout if deadline is None else deadline)
+        if seconds <= 0:
+            raise self._error(f"no time left to ask ({seconds:g} s)", "TIMEOUT")
+        end = None if deadline is None else time.monotonic() + deadline
+        rest = b""
+        with self._answer(path, body, seconds) as response:
+            if response.status_code != 200:
+                raise self._refusal(response.status_code, response.read())
+            for chunk in response.iter_bytes():
+                if end is not None and time.monotonic() > end:
+                    raise self._error(f"the answer took longer than {deadline:g} s", "TIMEOUT")
+                # Split here: the client's own lines also end at signs that are part of a text, such as U+2028.
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from (line.decode(errors="replace") for line in whole if line.strip())
+        if rest.strip():
+            yield rest.decode(errors="replace")
+
+    def _send(self, path: str, body: Mapping[str, Any], seconds: float) -> tuple[int, bytes]:
         end = time.monotonic() + seconds
+        with self._answer(path, body, seconds) as response:
+            content = b""
+            for chunk in response.iter_bytes():
+                content += chunk
+                if time.monotonic() > end:
+                    raise self._error(f"the answer took longer than {seconds:g} s", "TIMEOUT")
+            return response.status_code, content
+
+    @contextmanager
+    def _answer(self, path: str, body: Mapping[str, Any], seconds: float) -> Iterator[httpx2.Response]:
         limits = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        url = f"{self._base}/{path}"
         try:
             with self._open().stream("POST", url, json=body, headers=self._headers, timeout=limits) as response:
-                content = b""
-                for chunk in response.iter_bytes():
-                    content += chunk
-                    if time.monotonic() > end:
-                        raise self._error(f"the answer took longer than {seconds:g} s", "TIMEOUT")
-                return response.status_code, content
+                yield response
         except httpx2.TimeoutException as error:
             raise self._error(f"no answer within {seconds:g} s", "TIMEOUT") from error
         except httpx2.HTTPError as error:
@@ -106,3 +135,8 @@ class ChatApi:
         text = f"{self._who} {what}"
         details = {"cause": cause} if status is None else {"cause": cause, "status": status}
         return ChatError(text.replace(self._key, MASK) if self._key else text, details=details)
+
+
+def broken_off(model: str) -> ChatError:
+    """The error for an answer that ends before its end."""
+    return ChatError(f"{model}: the answer broke off; ask again", details={"cause": "PROVIDER_UNAVAILABLE"})

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant"]
+Part = Mapping[str, Any]
+"""A piece of a message: `{"type": "text", "text": …}` or `{"type": "image_url", "image_url": {"url": …}}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation: a text, or several parts."""
 
     role: Role
-    content: str
+    content: str | Sequence[Part]
+
+    @property
+    def text(self) -> str:
+        """What it says in words; images and other parts say none."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(str(part["text"]) for part in self.content if part.get("type") == "text" and "text" in part)
 
 
 @runtime_checkable
@@ -33,3 +42,15 @@ class ChatModel(Protocol):
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
     ) -> str:
         """The text of the answer."""
+
+
+@runtime_checkable
+class StreamingChatModel(ChatModel, Protocol):
+    """A chat model that can also answer piece by piece."""
+
+    def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
+        """The pieces of the answer as they come; together they are its text.
+
+        The request is sent when the first piece is asked for. An answer that breaks off raises ChatError after what
+        came. Whoever stops reading early closes the iterator, and with it the connection.
+        """

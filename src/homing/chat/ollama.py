@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from homing.chat.http import ChatApi
+from homing.chat.http import ChatApi, broken_off
 from homing.chat.model import Message
 from homing.errors import ChatError, InvalidArgument
 
@@ -41,13 +42,7 @@ class OllamaLLM:
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
     ) -> str:
         """The text of the answer."""
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
-            "stream": False,
-            "keep_alive": self._keep_alive,
-            "options": {"temperature": 0},
-        }
+        body = self._body(messages, stream=False)
         if schema is not None:
             body["format"] = schema
         answer = self._api.post("api/chat", body, deadline=deadline)
@@ -59,6 +54,45 @@ class OllamaLLM:
             raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
         return content
 
+    def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
+        """The pieces of the answer as they come (one JSON object per line)."""
+        for line in self._api.lines("api/chat", self._body(messages, stream=True), deadline=deadline):
+            try:
+                event = json.loads(line)
+                if "error" in event:
+                    raise broken_off(self.id)
+                piece, done = str(event.get("message", {}).get("content") or ""), bool(event.get("done"))
+            except (ValueError, TypeError, AttributeError):
+                raise ChatError(
+                    f"{self.id}: a piece of the answer is not what it should be", details={"cause": "MALFORMED_ANSWER"}
+                ) from None
+            if piece:
+                yield piece
+            if done:
+                return
+        raise broken_off(self.id)
+
     def close(self) -> None:
         """Closes the connections."""
         self._api.close()
+
+    def _body(self, messages: Sequence[Message], *, stream: bool) -> dict[str, Any]:
+        return {
+            "model": self._model,
+            "messages": [_said(message) for message in messages],
+            "stream": stream,
+            "keep_alive": self._keep_alive,
+            "options": {"temperature": 0},
+        }
+
+
+def _said(message: Message) -> dict[str, Any]:
+    """A message as Ollama takes it: the text, and images as base64 beside it."""
+    said: dict[str, Any] = {"role": message.role, "content": message.text}
+    parts = () if isinstance(message.content, str) else message.content
+    urls = [str(part["image_url"]["url"]) for part in parts if part.get("type") == "image_url"]
+    if any(not url.startswith("data:") for url in urls):
+        raise InvalidArgument("ollama takes images as data (data:image/png;base64,…), not as addresses")
+    if urls:
+        said["images"] = [url.partition(",")[2] for url in urls]
+    return said

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from homing.chat.http import ChatApi
+from homing.chat.http import ChatApi, broken_off
 from homing.chat.model import Message
 from homing.errors import ChatError, InvalidArgument
 
@@ -49,6 +49,19 @@ class OpenAILLM:
             return self._ask(with_schema(messages, schema), {"type": "json_object"}, deadline)
         return self._ask(messages, None, deadline)
 
+    def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
+        """The pieces of the first choice as they come (server-sent events)."""
+        for line in self._api.lines("chat/completions", {**self._body(messages), "stream": True}, deadline=deadline):
+            # Lines that begin otherwise are comments and event names; servers send them to keep the connection alive.
+            if not line.startswith("data:"):
+                continue
+            data = line.removeprefix("data:").strip()
+            if data == "[DONE]":
+                return
+            if piece := _piece(self.id, data):
+                yield piece
+        raise broken_off(self.id)
+
     def close(self) -> None:
         """Closes the connections."""
         self._api.close()
@@ -57,13 +70,12 @@ class OpenAILLM:
         """What one provider's requests have beyond the API they share."""
         return {}
 
+    def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
+        said = [{"role": message.role, "content": message.content} for message in messages]
+        return {"model": self._model, "messages": said, "temperature": 0, **self._extra()}
+
     def _ask(self, messages: Sequence[Message], form: Mapping[str, Any] | None, deadline: float | None) -> str:
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
-            "temperature": 0,
-            **self._extra(),
-        }
+        body = self._body(messages)
         if form is not None:
             body["response_format"] = form
         answer = self._api.post("chat/completions", body, deadline=deadline)
@@ -74,6 +86,20 @@ class OpenAILLM:
         if not isinstance(content, str) or not content.strip():
             raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
         return content
+
+
+def _piece(model: str, data: str) -> str:
+    """The text that one event brings; empty for those that bring none (a role, a count of tokens)."""
+    try:
+        event = json.loads(data)
+        if "error" in event:
+            raise broken_off(model)
+        choices = event["choices"]
+        return str(choices[0]["delta"].get("content") or "") if choices else ""
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        raise ChatError(
+            f"{model}: a piece of the answer is not what it should be", details={"cause": "MALFORMED_ANSWER"}
+        ) from None
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
