@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
 from homing.stores.sqlite import SqliteStore, segments, text_search
-from homing.vectors import Matrix, Vector
+from homing.vectors import Matrix, Vector, as_vector, normalise
 
 
 @pytest.fixture
@@ -39,6 +39,13 @@ def clustered(rows: int, width: int = 64) -> Matrix:
     return found.astype(np.float32)
 
 
+def lopsided(rows: int, width: int = 64) -> Matrix:
+    """The worst for rounding: one component that sets the scale, and all others too small for it and on one side."""
+    found = np.abs(np.random.default_rng(4).standard_normal((rows, width))) * 0.002 + 0.002
+    found[:, 0] = 1
+    return found.astype(np.float32)
+
+
 def records(rows: Matrix, start: int = 0, collection: str = "c") -> list[VectorRecord]:
     return [
         VectorRecord(f"{number:06d}", collection, row, {"mod": number % 100, "even": number % 2 == 0}, "", "m")
@@ -48,32 +55,28 @@ def records(rows: Matrix, start: int = 0, collection: str = "c") -> list[VectorR
 
 def brute_force(rows: Matrix, query: Vector, allowed: Iterable[int], limit: int = 10) -> list[str]:
     kept = np.array(list(allowed))
-    units = rows[kept].astype(np.float64)
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    order = np.argsort(-(units @ query.astype(np.float64)), kind="stable")[:limit]
-    return [f"{kept[place]:06d}" for place in order]
+    cosines = normalise(rows[kept]).astype(np.float64) @ as_vector(query).astype(np.float64)
+    return [f"{kept[place]:06d}" for place in np.argsort(-cosines, kind="stable")[:limit]]
 
 
 def names(store: SqliteStore, query: Vector, limit: int = 10, pairs: Mapping[str, object] | None = None) -> list[str]:
     return [match.id for match in store.search("c", query, limit, SearchOptions(pairs or {}))]
 
 
-@pytest.mark.parametrize("make", [gaussian, clustered])
+@pytest.mark.parametrize("make", [gaussian, clustered, lopsided])
 @pytest.mark.parametrize("pairs", [{}, {"mod": 7}, {"even": True}, {"mod": 8, "even": True}])
-def test_the_answer_is_that_of_comparing_everything(store: SqliteStore, make: object, pairs: dict[str, object]) -> None:
-    rows = gaussian(12_000) if make is gaussian else clustered(12_000)
+def test_the_answer_is_that_of_comparing_everything(
+    store: SqliteStore, make: Callable[[int], Matrix], pairs: dict[str, object]
+) -> None:
+    rows = make(5_000)
     store.upsert(records(rows))
     allowed = [
         number
         for number in range(len(rows))
         if pairs.get("mod", number % 100) == number % 100 and pairs.get("even", number % 2 == 0) == (number % 2 == 0)
     ]
-    queries = rows[::400] + 0.3 * gaussian(len(rows[::400]), seed=5)
-    same = 0
-    for query in queries:
-        expected = brute_force(rows, query, allowed)
-        same += len(set(expected) & set(names(store, query, pairs=pairs)))
-    assert same >= 0.99 * 10 * len(queries)
+    for query in rows[::250] + 0.3 * rows[100::250]:
+        assert names(store, query, pairs=pairs) == brute_force(rows, query, allowed)
 
 
 def test_distances_are_exact(store: SqliteStore) -> None:
@@ -146,11 +149,11 @@ def test_removed_rows_are_forgotten_once_they_outweigh_the_others(
 def test_memory_is_that_of_one_byte_per_dimension(store: SqliteStore) -> None:
     store.upsert(records(gaussian(5000)))
     store.search("c", gaussian(1)[0])
-    assert store.memory_bytes == 5000 * (64 + 4 + 8)
+    assert store.memory_bytes == 5000 * (64 + 16)
 
 
 def test_memory_is_bounded_by_letting_go_of_what_was_not_searched_lately(path: Path) -> None:
-    one = 1000 * (64 + 12)
+    one = 1000 * (64 + 16)
     store = SqliteStore(path, memory=2 * one)
     rows = gaussian(1000)
     for name in ("a", "b", "c", "d"):

@@ -1,12 +1,12 @@
 """Vectors as one byte per dimension: small enough to hold all in memory, close enough to find the candidates.
 
-A row is scaled so that its largest component is 127, and rounded. A cosine computed from codes is off by a few
-ten-thousandths; every row that may be among the nearest for all one can tell is a candidate, compared exactly later.
+A row is scaled so that its largest component is 127, and rounded. How far rounding moved it, its error, is kept beside
+it: no cosine with a unit-length vector can be off by more. So every row that is not a candidate is known not to be
+among the nearest, and comparing the candidates exactly gives what comparing everything would.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,87 +21,107 @@ Positions = npt.NDArray[np.int64]
 """Rows of a matrix."""
 Scores = npt.NDArray[np.float32]
 """One per row; higher is nearer, minus infinity where there is nothing."""
+Floats = npt.NDArray[np.float32]
 
 BLOCK = 64
+ROUNDING = np.float32(1e-5)
+"""What sums of float32 may be off by, in any order of adding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Encoded rows, the scale of each, and the record it belongs to."""
+    """Encoded rows, and for each the record it belongs to, its scale and its error."""
 
     records: Keys
-    scales: npt.NDArray[np.float32]
+    scales: Floats
+    errors: Floats
     rows: npt.NDArray[np.int8]
+
+    @classmethod
+    def room(cls, rows: int, dimensions: int) -> Codes:
+        """Room for so many rows, with nothing in it yet."""
+        return cls(
+            np.empty(rows, np.int64),
+            np.empty(rows, np.float32),
+            np.empty(rows, np.float32),
+            np.empty((rows, dimensions), np.int8),
+        )
 
     @property
     def count(self) -> int:
         """How many rows."""
         return len(self.records)
 
-    def take(self, positions: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Codes:
-        """Some of the rows, copied."""
-        return Codes(self.records[positions], self.scales[positions], self.rows[positions])
+    def take(self, chosen: Positions | npt.NDArray[np.bool_] | slice) -> Codes:
+        """Some of the rows: a view of them where the choice is a slice, else a copy."""
+        return Codes(self.records[chosen], self.scales[chosen], self.errors[chosen], self.rows[chosen])
+
+    def put(self, start: int, codes: Codes) -> None:
+        """Write rows into the room from a position on."""
+        here = slice(start, start + codes.count)
+        self.records[here], self.scales[here] = codes.records, codes.scales
+        self.errors[here], self.rows[here] = codes.errors, codes.rows
 
 
 def encode(records: Keys, vectors: Matrix) -> Codes:
     """The codes of unit-length rows."""
     scales = (np.abs(vectors).max(axis=1) / 127).astype(np.float32)
-    return Codes(records, scales, np.rint(vectors / scales[:, np.newaxis]).astype(np.int8))
+    rounded = np.rint(vectors / scales[:, np.newaxis])
+    errors = np.linalg.norm(vectors - rounded * scales[:, np.newaxis], axis=1).astype(np.float32)
+    return Codes(records, scales, errors + ROUNDING, rounded.astype(np.int8))
 
 
 def joined(parts: list[Codes], dimensions: int) -> Codes:
     """All rows, one part after the other."""
-    if not parts:
-        return Codes(np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, dimensions), np.int8))
-    return Codes(
-        np.concatenate([part.records for part in parts]),
-        np.concatenate([part.scales for part in parts]),
-        np.concatenate([part.rows for part in parts]),
-    )
+    whole = Codes.room(sum(part.count for part in parts), dimensions)
+    start = 0
+    for part in parts:
+        whole.put(start, part)
+        start += part.count
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A vector to compare with codes: itself encoded."""
+    """A unit-length vector to compare with codes: itself, and encoded."""
 
+    vector: Vector
     code: npt.NDArray[np.int8]
-    scale: float
+    scale: np.float32
+    error: np.float32
 
     @classmethod
     def of(cls, vector: Vector) -> Query:
-        """The query for a unit-length vector."""
+        """The query for a vector."""
         encoded = encode(np.zeros(1, np.int64), vector[np.newaxis, :])
-        return cls(encoded.rows[0], float(encoded.scales[0]))
+        return cls(vector, encoded.rows[0], encoded.scales[0], encoded.errors[0])
 
     def scores(self, codes: Codes) -> Scores:
-        """The cosine of each row, as far as codes can tell."""
+        """The cosine of each row, off by no more than `doubt`."""
         if not codes.count:
             return np.empty(0, np.float32)
         # Without `out`: given one, simsimd 6.5 returns a None that it does not own, and after some thousand searches
         # the interpreter aborts.
         values: Scores = np.asarray(simsimd.dot(self.code, codes.rows, out_dtype="float32"))
         values *= codes.scales
-        values *= np.float32(self.scale)
+        values *= self.scale
         return values
 
-    def doubt(self, scales: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """How far the exact cosines of rows with these scales may lie from their scores.
-
-        Rounding moves a component by up to half a step, evenly. A cosine sums these errors over the row and over the
-        query, each weighted by the other, which has unit length: their deviation is a step over root twelve. Six
-        deviations are exceeded once in a billion times.
-        """
-        return np.hypot(scales, np.float32(self.scale)) * np.float32(6 / math.sqrt(12))
+    def doubt(self, codes: Codes) -> float:
+        """How far any of the scores may be off: the error of the row, and that of the query."""
+        error = float(codes.errors.max(initial=0.0))
+        return error + float(self.error) * (1 + error)
 
     def candidates(self, codes: Codes, values: Scores, count: int) -> Positions:
-        """Every position that may be among the `count` nearest, best first, given the scores of the rows."""
-        widest = float(self.doubt(codes.scales.max(initial=0.0, keepdims=True))[0])
-        found = nearest(values, count, 2 * widest)
+        """Every position that may be among the `count` nearest, given the scores of the rows."""
+        found = nearest(values, count, 2 * self.doubt(codes))
         if len(found) <= count:
             return found
-        doubts = self.doubt(codes.scales[found])
-        surely = np.partition(values[found] - doubts, len(found) - count)[len(found) - count]
-        possible: Positions = found[values[found] + doubts >= surely]
+        # For these few the query need not be rounded, which leaves the error of the row alone.
+        closer = (codes.rows[found] @ self.vector) * codes.scales[found]
+        errors = codes.errors[found]
+        surely = np.partition(closer - errors, len(found) - count)[len(found) - count]
+        possible: Positions = found[closer + errors >= surely]
         return possible
 
 

@@ -1,6 +1,6 @@
 """The codes in memory, one matrix for each collection that is searched, kept up to date with the file.
 
-Memory: dimensions + 12 bytes a vector (40 MB for 100,000 of 384), for a moment twice that when the room runs out. The
+Memory: dimensions + 16 bytes a vector (40 MB for 100,000 of 384), for a moment twice that when the room runs out. The
 least recently searched matrices are let go when all of them together exceed the bound; they are read again when needed.
 """
 
@@ -62,7 +62,7 @@ class Matrix:
     def bytes(self) -> int:
         """What it occupies. Room that is not used yet is no memory yet."""
         now = self._now
-        return 0 if now is None else now.codes.count * (now.state.dimensions + 12)
+        return 0 if now is None else now.codes.count * (now.state.dimensions + 16)
 
     def follow(self, connection: apsw.Connection, state: Counters) -> Snapshot:
         """The matrix as of `state`, which must not be older than what was seen before. The lock must be held."""
@@ -102,20 +102,17 @@ class Matrix:
         return Snapshot(state, codes, dead, ascending)
 
     def _codes(self, used: int) -> Codes:
-        room = self._room
-        assert room is not None
-        return Codes(room.records[:used], room.scales[:used], room.rows[:used])
+        assert self._room is not None
+        return self._room.take(slice(used))
 
     def _store(self, used: int, new: Codes) -> None:
-        room = self._room
-        assert room is not None
-        needed = used + new.count
-        if needed > room.count:
+        assert self._room is not None
+        if used + new.count > self._room.count:
             # Snapshots in use keep the old arrays; only rows beyond theirs are ever written.
-            larger = _room(needed, room.rows.shape[1])
-            _copy(larger, 0, self._codes(used))
-            self._room = room = larger
-        _copy(room, used, new)
+            larger = _room(used + new.count, new.rows.shape[1])
+            larger.put(0, self._codes(used))
+            self._room = larger
+        self._room.put(used, new)
 
 
 @dataclass
@@ -169,15 +166,7 @@ class Matrices:
 
 def _room(rows: int, dimensions: int) -> Codes:
     """Room for so many rows and a third more, so that growing copies each row a few times only."""
-    rows += rows // 3 + 64
-    return Codes(np.empty(rows, np.int64), np.empty(rows, np.float32), np.empty((rows, dimensions), np.int8))
-
-
-def _copy(room: Codes, start: int, new: Codes) -> None:
-    stop = start + new.count
-    room.records[start:stop] = new.records
-    room.scales[start:stop] = new.scales
-    room.rows[start:stop] = new.rows
+    return Codes.room(rows + rows // 3 + 64, dimensions)
 
 
 def _unknown(part: Part, seen: int, known: Codes) -> Codes:

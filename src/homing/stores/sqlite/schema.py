@@ -46,7 +46,7 @@ CREATE TABLE matrices(
 CREATE TABLE segments(
     id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, space INTEGER NOT NULL,
     rows INTEGER NOT NULL, merged_from INTEGER NOT NULL, merged_to INTEGER NOT NULL,
-    records BLOB NOT NULL, scales BLOB NOT NULL, codes BLOB NOT NULL
+    records BLOB NOT NULL, scales BLOB NOT NULL, errors BLOB NOT NULL, codes BLOB NOT NULL
 ) STRICT;
 CREATE INDEX segments_by_matrix ON segments(collection, space, id);
 CREATE TABLE removals(
@@ -70,8 +70,18 @@ def create_space(connection: apsw.Connection, model: str, dimensions: int) -> in
         return int(found)
     connection.execute("INSERT INTO spaces(model, dimensions) VALUES (?, ?)", (model, dimensions))
     space = connection.last_insert_rowid()
+    _create_table(connection, space, dimensions)
+    return space
+
+
+def empty_space(connection: apsw.Connection, space: int, dimensions: int) -> None:
+    """Remove every vector of a space, and the room they take."""
+    connection.execute(f"DROP TABLE {vector_table(space)}")
+    _create_table(connection, space, dimensions)
+
+
+def _create_table(connection: apsw.Connection, space: int, dimensions: int) -> None:
     connection.execute(
         f"CREATE VIRTUAL TABLE {vector_table(space)} USING vec0("
         f"record INTEGER PRIMARY KEY, embedding float[{int(dimensions)}] distance_metric=cosine, chunk_size={CHUNK})"
     )
-    return space

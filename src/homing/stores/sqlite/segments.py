@@ -68,7 +68,8 @@ def append(connection: apsw.Connection, collection: int, space: int, records: Ke
 def remove(connection: apsw.Connection, collection: int, space: int, dimensions: int, records: Keys) -> None:
     """Take rows away."""
     connection.execute(
-        "INSERT INTO removals(collection, space, records) VALUES (?, ?, ?)", (collection, space, records.tobytes())
+        "INSERT INTO removals(collection, space, records) VALUES (?, ?, ?)",
+        (collection, space, records.astype("<i8", copy=False).tobytes()),
     )
     [(live, dead)] = rows(
         connection,
@@ -76,6 +77,8 @@ def remove(connection: apsw.Connection, collection: int, space: int, dimensions:
         "WHERE collection = ?3 AND space = ?4 RETURNING live, dead",
         (connection.last_insert_rowid(), len(records), collection, space),
     )
+    if not live:
+        connection.execute("DELETE FROM segments WHERE collection = ? AND space = ?", (collection, space))
     if not live or (dead >= DEAD_AT_LEAST and dead > live):
         rewrite(connection, collection, space, dimensions)
 
@@ -102,10 +105,12 @@ def rewrite(connection: apsw.Connection, collection: int, space: int, dimensions
     )
 
 
-def forget(connection: apsw.Connection, collection: int) -> None:
-    """Remove every trace of a collection."""
+def forget(connection: apsw.Connection, collection: int, space: int | None = None) -> None:
+    """Remove every trace of a collection, or of its vectors in one space."""
     for table in ("segments", "removals", "matrices"):
-        connection.execute(f"DELETE FROM {table} WHERE collection = ?", (collection,))
+        connection.execute(
+            f"DELETE FROM {table} WHERE collection = ?1 AND (?2 IS NULL OR space = ?2)", (collection, space)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +138,11 @@ def parts(
 ) -> Iterator[Part]:
     """The segments of a matrix that hold rows a reader of segment `seen` does not know; some of the rows it may."""
     for row in connection.execute(
-        "SELECT id, merged_from, merged_to, records, scales, codes FROM segments WHERE collection = ?1 AND space = ?2 "
-        "AND id > ?3 AND id <= ?4 AND (merged_to = 0 OR merged_to > ?3) ORDER BY id",
+        "SELECT id, merged_from, merged_to, records, scales, errors, codes FROM segments WHERE collection = ?1 "
+        "AND space = ?2 AND id > ?3 AND id <= ?4 AND (merged_to = 0 OR merged_to > ?3) ORDER BY id",
         (collection, space, seen, until),
     ):
-        number, merged_from, merged_to, records, scales, codes = row
+        number, merged_from, merged_to, records, scales, errors, codes = row
         yield Part(
             number,
             merged_from,
@@ -145,6 +150,7 @@ def parts(
             Codes(
                 np.frombuffer(records, "<i8").astype(np.int64, copy=False),
                 np.frombuffer(scales, "<f4").astype(np.float32, copy=False),
+                np.frombuffer(errors, "<f4").astype(np.float32, copy=False),
                 np.frombuffer(codes, np.int8).reshape(-1, dimensions),
             ),
         )
@@ -154,8 +160,8 @@ def _insert(
     connection: apsw.Connection, collection: int, space: int, codes: Codes, merged: tuple[int, int] = (0, 0)
 ) -> None:
     connection.execute(
-        "INSERT INTO segments(collection, space, rows, merged_from, merged_to, records, scales, codes) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO segments(collection, space, rows, merged_from, merged_to, records, scales, errors, codes) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             collection,
             space,
@@ -163,6 +169,7 @@ def _insert(
             *merged,
             codes.records.astype("<i8", copy=False).tobytes(),
             codes.scales.astype("<f4", copy=False).tobytes(),
+            codes.errors.astype("<f4", copy=False).tobytes(),
             codes.rows.tobytes(),
         ),
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
+from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_space, checked_text
 from homing.stores.attributes import wanted
-from homing.stores.sqlite import checkup, text_search, vector_search, writing
+from homing.stores.sqlite import checkup, switching, text_search, vector_search, writing
 from homing.stores.sqlite.batch import batches
 from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.matrices import MEMORY, Matrices
@@ -17,6 +17,7 @@ from homing.stores.sqlite.reading import best_by_id, read_records, records_after
 from homing.stores.sqlite.rows import rows
 from homing.stores.sqlite.schema import COMPONENT, STEPS
 from homing.stores.store import CollectionInfo, SearchOptions
+from homing.stores.switching import SpaceInfo
 from homing.vectors import Vector, as_vector
 
 PAGE = 500
@@ -172,6 +173,67 @@ class SqliteStore:
                     "WHERE c.records > 0 ORDER BY c.name",
                 )
             ]
+
+    def model_of(self, collection: str) -> str:
+        """The model that answers; see `SwitchesModels.model_of`."""
+        checked_name(collection, "collection")
+        with self.database.reading() as connection:
+            return switching.model_of(connection, collection)
+
+    def spaces(self, collection: str) -> list[SpaceInfo]:
+        """The models whose vectors are held; see `SwitchesModels.spaces`."""
+        checked_name(collection, "collection")
+        with self.database.reading() as connection:
+            found = writing.find_collection(connection, collection)
+            return [] if found is None else [space.info for space in switching.spaces(connection, found)]
+
+    def stage(self, collection: str, model: str, dimensions: int) -> None:
+        """Make room for a second model; see `SwitchesModels.stage`."""
+        checked_name(collection, "collection")
+        checked_space(model, dimensions, self.dimensions)
+        with self.database.writing() as connection:
+            found = writing.find_collection(connection, collection)
+            if found is not None:
+                switching.stage(connection, found, model, dimensions)
+
+    def missing(self, collection: str, model: str) -> Iterator[VectorRecord]:
+        """What lacks a vector of this model; see `SwitchesModels.missing`. Read in pages, like `records`."""
+        checked_name(collection, "collection")
+        return self._missing_pages(collection, model)
+
+    def _missing_pages(self, collection: str, model: str) -> Iterator[VectorRecord]:
+        after = -1
+        while True:
+            with self.database.reading() as connection:
+                found = writing.find_collection(connection, collection)
+                if found is None:
+                    return
+                page, after = switching.missing(connection, collection, found, model, after, PAGE)
+            yield from page
+            if len(page) < PAGE:
+                return
+
+    def add_vectors(self, records: Iterable[VectorRecord]) -> int:
+        """Give records a vector of a second model; see `SwitchesModels.add_vectors`."""
+        prepared = batches(records, self.dimensions)
+        if not prepared:
+            return 0
+        with self.database.writing() as connection:
+            return sum(switching.add(connection, batch) for batch in prepared)
+
+    def activate(self, collection: str, model: str, *, complete: bool = True) -> int:
+        """Let a model's vectors answer; see `SwitchesModels.activate`."""
+        checked_name(collection, "collection")
+        with self.database.writing() as connection:
+            found = writing.find_collection(connection, collection)
+            return 0 if found is None else switching.activate(connection, collection, found, model, complete)
+
+    def discard(self, collection: str, model: str) -> int:
+        """Let go of a model's vectors; see `SwitchesModels.discard`."""
+        checked_name(collection, "collection")
+        with self.database.writing() as connection:
+            found = writing.find_collection(connection, collection)
+            return 0 if found is None else switching.discard(connection, collection, found, model)
 
     def check(self) -> list[str]:
         """What is wrong inside the file, a sentence each; see `Store.check`."""

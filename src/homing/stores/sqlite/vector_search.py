@@ -24,7 +24,9 @@ SELECTIVE = 2_000
 """Records up to which a filter is always selective."""
 SELECTIVE_SHARE = 20
 """Beyond that, one in so many: naming a record costs about as much as scoring twenty."""
-ASKED_ONE_BY_ONE = 4_096
+FIRST_ASKED = 320
+"""Candidates of a broad filter that are asked at first, beside eight for each match wanted."""
+ASKED_ONE_BY_ONE = 8_192
 """Candidates of a broad filter after which all that pass are named instead."""
 
 
@@ -62,16 +64,16 @@ def _one_by_one(
 ) -> Keys | None:
     """The candidates that pass, asking each record from the nearest on; None where too few do."""
     codes, values = snapshot.codes, snapshot.scores(query)
-    widest = query.doubt(codes.scales.max(initial=0.0, keepdims=True))[0]
-    left, passed, portion = values.copy(), np.empty(0, np.int64), 4 * limit + 64
-    while portion <= max(ASKED_ONE_BY_ONE, 4 * limit + 64):
+    doubt = query.doubt(codes)
+    left, passed, portion = values.copy(), np.empty(0, np.int64), FIRST_ASKED + 8 * limit
+    while portion <= max(ASKED_ONE_BY_ONE, FIRST_ASKED + 8 * limit):
         best = nearest(left, portion)
         left[best] = -np.inf
         records = codes.records[best]
         kept = filtering.passing(connection, snapshot.state.collection, asked, records)
         passed = np.concatenate([passed, best[np.isin(records, kept)]])
         # Whoever was not asked yet scores no more than the last who was.
-        if not len(best) or (len(passed) >= limit and values[passed[limit - 1]] - values[best[-1]] >= 2 * widest):
+        if not len(best) or (len(passed) >= limit and values[passed[limit - 1]] - values[best[-1]] >= 2 * doubt):
             return codes.records[passed[query.candidates(codes.take(passed), values[passed], limit)]]
         portion *= 4
     return None
