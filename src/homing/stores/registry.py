@@ -14,8 +14,9 @@ def open_store(url: str | Path, *, dimensions: int | None = None) -> Store:
     """Open the store at an address, made there if nothing is.
 
     `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`;
-    `postgresql://user:password@host:port/database`. `dimensions` is the
-    width that every vector must have; without it each collection takes the width of its first vector.
+    `lance://relative/folder`, `lance:///absolute/folder`, `s3://bucket/prefix?region=…`;
+    `postgresql://user:password@host:port/database`. `dimensions` is the width that every vector must have; without it
+    each collection takes the width of its first vector.
     """
     address = str(url)
     scheme, separator, rest = address.partition("://")
