@@ -89,7 +89,7 @@ def best_command(
         if not _possible(asked, property_name, ir.value, command, does):
             continue
         texts = wordings(command)
-        if feature and not all(any(word in spoken(text) for text in texts) for word in feature):
+        if feature and not all(any(_holds(text, word) for text in texts) for word in feature):
             continue
         if not asked and not _knows_words(ir.action, command, does):
             continue
@@ -144,6 +144,12 @@ def _possible(
     if "set" in asked:
         return bool(does.concepts & {"set", "up", "down"}) or (takes_values(command) and "query" not in does.concepts)
     return bool(accepted(asked) & does.concepts)
+
+
+def _holds(text: str, word: str) -> bool:
+    """English words as words, Chinese ones anywhere."""
+    form = spoken(text)
+    return word in form.split() if word.isascii() else word in form
 
 
 def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:

@@ -36,8 +36,20 @@ class Clause:
 
 def clauses(tokens: list[Token]) -> list[Clause]:
     """The clauses of a sentence, in order; politeness alone makes none."""
-    found = [_sort(part) for segment in _segments(tokens) for part in _by_verb(bind(segment))]
+    found: list[Clause] = []
+    for segment in _segments(tokens):
+        if all(token.is_a(Kind.CORRECTION) or token.kinds <= {Kind.FILLER} for token in segment):
+            # "…, no, …" and 算了 take back what was said before.
+            found = [] if any(token.is_a(Kind.CORRECTION) for token in segment) else found
+            continue
+        strange = [_unclear(token) for token in segment]
+        found += [_sort(part) for part in _by_verb(bind(strange))]
     return [clause for clause in found if not clause.empty]
+
+
+def _unclear(token: Token) -> Token:
+    """打开台灯算了: a correction inside a command leaves open what is meant."""
+    return replace(token, kinds=frozenset({Kind.UNKNOWN})) if token.kinds <= {Kind.CORRECTION} else token
 
 
 def _segments(tokens: list[Token]) -> list[list[Token]]:
@@ -45,6 +57,12 @@ def _segments(tokens: list[Token]) -> list[list[Token]]:
     segments: list[list[Token]] = [[]]
     for position, token in enumerate(tokens):
         cut = token.is_a(Kind.SEPARATOR) and not token.is_a(Kind.NAME, Kind.CONJUNCTION)
+        if token.text == "再":
+            cut = _has_verb(segments[-1])
+        elif token.text == "but" and not _has_verb(_until_separator(tokens[position + 1 :])):
+            # Every room but the nursery.
+            segments[-1].append(replace(token, kinds=frozenset({Kind.EXCEPT_OPEN})))
+            continue
         if token.is_a(Kind.CONJUNCTION) and _has_verb(segments[-1]):
             rest = _until_separator(tokens[position + 1 :])
             cut = _has_verb(rest) or _forbids(rest) or (_has_value(segments[-1]) and _has_value(rest))
@@ -240,10 +258,7 @@ def _sort(tokens: list[Token]) -> Clause:
             clause.actions.append(token.action)
             clause.english |= token.text.isascii()
         elif token.state is not None:
-            if not clause.question:
-                clause.actions.append(Action(words.STATE_CONCEPTS[token.state]))
-            else:
-                clause.actions.append(Action(frozenset({"query"})))
+            clause.actions.append(Action(_told_to_be(outside, token, clause)))
         elif token.is_a(Kind.VALUE) and not (token.is_a(Kind.TYPE) and _is_head(outside, token)):
             clause.values.append(token)
         elif token.is_a(Kind.PROPERTY):
@@ -253,6 +268,13 @@ def _sort(tokens: list[Token]) -> Clause:
         ):
             clause.objects.append(token)
     return clause
+
+
+def _told_to_be(tokens: list[Token], token: Token, clause: Clause) -> frozenset[str]:
+    """把灯打开了 and "make sure it is locked" command a state; anything else with a state in it asks for it."""
+    asks = clause.question or any(other.action is not None and "query" in other.action.concepts for other in tokens)
+    commands = token.text.isascii() or any(other.is_a(Kind.OBJECT_MARK) for other in tokens)
+    return words.STATE_CONCEPTS[token.state or ""] if commands and not asks else frozenset({"query"})
 
 
 def _is_head(tokens: list[Token], token: Token) -> bool:

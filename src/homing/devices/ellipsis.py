@@ -44,6 +44,10 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
             waiting += command.phrases
             _inherit_types(following, command)
             continue
+        if before is not None and _only_says_where(command, before):
+            for phrase in before.phrases:
+                phrase.places = [place for said in command.phrases for place in said.places]
+            continue
         if command.action is None and command.value is None and before is not None and command.phrases:
             command.action, command.property, command.value = before.action, before.property, before.value
         elif command.action is None and before is None and following is not None and not following.phrases:
@@ -81,6 +85,13 @@ def _type_of_the_rest(command: SpokenCommand) -> None:
         command.phrases = command.phrases or [Phrase(quantifier="all")]
         for phrase in command.phrases:
             phrase.type, phrase.type_text = kinds[0].type, kinds[0].type_text
+
+
+def _only_says_where(command: SpokenCommand, before: SpokenCommand) -> bool:
+    """关灯吧，主卧的: a place behind a command that named none."""
+    silent = command.action is None and command.value is None and not command.excluded and not command.negated
+    where = bool(command.phrases) and all(phrase.places and not phrase.headed for phrase in command.phrases)
+    return silent and where and all(phrase.headed and not phrase.places for phrase in before.phrases)
 
 
 def _takes_back(command: SpokenCommand, before: SpokenCommand) -> bool:

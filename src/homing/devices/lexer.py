@@ -52,6 +52,7 @@ class Kind(StrEnum):
     FILLER = auto()
     QUESTION = auto()
     WHEN = auto()
+    CORRECTION = auto()
     UNKNOWN = auto()
 
 
@@ -183,7 +184,7 @@ def _numbers(form: str, start: int) -> Iterator[Token]:
     share = form.startswith("百分之", start)
     found = NUMBER.match(form, start + 3 if share else start)
     if found is None:
-        for word in ("一半", "half"):
+        for word in ("一半", "halfway", "half way", "half"):
             if form.startswith(word, start) and _stands_alone(form, start, start + len(word)):
                 yield _value(form, start, start + len(word), SpokenValue(number=50.0, unit="%"))
         return
@@ -271,6 +272,7 @@ def _lexicon() -> tuple[dict[str, Token], int]:
         Kind.NEGATION: words.NEGATION, Kind.CONJUNCTION: words.CONJUNCTION, Kind.SEPARATOR: words.SEPARATOR,
         Kind.OBJECT_MARK: words.OBJECT_MARK, Kind.OF: words.OF, Kind.TO: words.TO, Kind.BY: words.BY,
         Kind.FILLER: words.FILLER, Kind.QUESTION: words.QUESTION, Kind.WHEN: words.WHEN,
+        Kind.CORRECTION: words.CORRECTION,
     }  # fmt: skip
     for kind, entries in groups.items():
         for word in entries:

@@ -13,6 +13,9 @@ from homing.devices.spoken import spoken
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
 
 
+CHOICE = frozenset({"or", "或", "或者", "还是"})
+
+
 @dataclass
 class Phrase:
     """One thing a clause speaks of."""
@@ -54,6 +57,9 @@ def phrases(tokens: list[Token], form: str) -> list[Phrase]:
                 groups.append([])
             groups[-1].append(token)
     made = [phrase for phrase in (_phrase(group, form) for group in groups) if not phrase.empty]
+    if any(token.text in CHOICE for token in tokens) and made:
+        # 台灯或者吊灯: which of them, only the speaker knows.
+        return [Phrase(unknown=form[tokens[0].start : tokens[-1].end])]
     return _share(_merge_places(made))
 
 
@@ -74,6 +80,9 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         else:
             _take_word(phrase, token)
     phrase.unknown = _unknown_text(stretch, form)
+    if phrase.unknown and phrase.name and spoken(phrase.name) in phrase.unknown and phrase.unknown.isascii():
+        # English words stand apart: "bedroom curtains halfway" is the curtains, and a word about them.
+        phrase.unknown = phrase.unknown.replace(spoken(phrase.name), " ").strip()
     if phrase.unknown and phrase.name and spoken(phrase.name) not in phrase.unknown:
         # 客厅空调的童锁: a known device, and something about it that only its commands may know.
         phrase.feature, phrase.unknown, phrase.type, phrase.type_text = phrase.unknown, None, None, None
@@ -138,15 +147,18 @@ def _merge_places(made: list[Phrase]) -> list[Phrase]:
     """卧室和客厅的灯; lights in the kitchen and the hall: bare places join the phrase that says what is there."""
     merged: list[Phrase] = []
     waiting: list[str] = []
+    quantifier: Quantifier | None = None
     for phrase in made:
         if phrase.headed:
             phrase.places = [*waiting, *phrase.places]
+            phrase.quantifier = phrase.quantifier or quantifier
             waiting = []
             merged.append(phrase)
         elif phrase.places and merged:
             merged[-1].places += phrase.places
-        elif phrase.places and phrase is not made[-1] and not phrase.quantifier:
+        elif phrase.places and phrase is not made[-1]:
             waiting += phrase.places
+            quantifier = quantifier or phrase.quantifier
         else:
             phrase.places = [*waiting, *phrase.places]
             waiting = []

@@ -10,6 +10,8 @@ _PERCENT: dict[str, Any] = {"type": "int", "value_range": (0, 100), "unit": "%"}
 
 _TEMPERATURE: dict[str, Any] = {
     "description": "设置温度", "synonyms": ("set temperature",), "type": "float", "unit": ("°C", "°F"),
+    # Of a device that tells no range and may count in either unit, only nonsense is known.
+    "value_range": (0, 110),
 }  # fmt: skip
 
 # type → command id → description, synonyms, then what else a CommandSpec has

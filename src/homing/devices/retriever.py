@@ -14,7 +14,7 @@ from homing.devices.device import CommandSpec, Device, Room
 from homing.devices.home import Changes, Home
 from homing.devices.lexicon.properties import PROPERTY_TYPES
 from homing.devices.lexicon.types import ALWAYS_ASK
-from homing.devices.meaning import meaning_of, wordings
+from homing.devices.meaning import command_meaning, meaning_of, wordings
 from homing.devices.parsing import DEADLINE, parse_with
 from homing.devices.query import LAST_MENTIONED, QueryIR
 from homing.devices.questions import question_for
@@ -118,7 +118,8 @@ class DeviceRetriever:
         bare = _says_no_object(ir)
         if LAST_MENTIONED in ir.references or bare:
             referred = self._refer(scoped, state, room, scope.ids, similar, chinese)
-            if referred.decision == "act" or not (bare and (ir.property or ir.value)):
+            silent = bare and LAST_MENTIONED not in ir.references
+            if referred.decision == "act" or not (silent and (ir.property or ir.value)):
                 return referred
         candidates = self._recall(scoped, room, scope.ids)
         if not candidates:
@@ -187,13 +188,25 @@ class DeviceRetriever:
         able = filter_by_capability(candidates, ir, similarity_func=similar, threshold=self._threshold)
         untyped = ir.type_hint is None and ir.name_hint is None and LAST_MENTIONED not in ir.references
         if untyped and ir.property is None and ir.quantifier in ("all", "except"):
-            # "Turn everything off" closes no curtain and unlocks no door.
-            able = [candidate for candidate in able if self._type(candidate) not in NOT_SWITCHED]
+            able = [candidate for candidate in able if self._means_everything(ir, candidate)]
         if able or "query" not in meaning_of(ir.action).concepts:
             return able
+        if meaning_of(ir.action).rest:
+            return []
         # A state can be read without a command for it, from a device that has what is asked for.
         types = PROPERTY_TYPES.get(ir.property or "", frozenset())
         return [candidate for candidate in candidates if not types or self._type(candidate) in types]
+
+    def _means_everything(self, ir: QueryIR, candidate: Candidate) -> bool:
+        """Turning everything off closes no curtain and unlocks no door; opening everything opens covers, no lights."""
+        asked, type_name = meaning_of(ir.action).concepts, self._type(candidate)
+        if asked & {"on", "off"}:
+            return type_name not in NOT_SWITCHED
+        if asked & {"open", "close"}:
+            return type_name == "cover"
+        if type_name in ALWAYS_ASK and "lock" not in asked:
+            return False
+        return candidate.command is not None and bool(asked & command_meaning(candidate.command).concepts)
 
     def _members(self, candidates: list[Candidate]) -> list[Candidate]:
         """A group without commands of its own stands for its members."""

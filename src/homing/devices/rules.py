@@ -28,7 +28,7 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     form = spoken(text)
     if len(form) > LONGEST:
         return [QueryIR(raw=text, confidence=LOST)]
-    tokens = _with_a_verb(form, vocabulary)
+    tokens = _shared_heads(_with_a_verb(form, vocabulary), vocabulary)
     commands = carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
     deferred = any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)
     chinese = is_chinese(form)
@@ -54,6 +54,20 @@ def _with_a_verb(form: str, vocabulary: Vocabulary) -> list[Token]:
         longer = frozenset(token.text for token in other if token.is_a(Kind.TYPE) and len(token.text) > 1)
         without = without | longer if longer else frozenset()
     return tokens
+
+
+def _shared_heads(tokens: list[Token], vocabulary: Vocabulary) -> list[Token]:
+    """客厅和厨房灯: behind a list of rooms, the name 厨房灯 is a room and the kind of device that all of them have."""
+    shared: list[Token] = []
+    for position, token in enumerate(tokens):
+        listed = position >= 2 and tokens[position - 1].is_a(Kind.CONJUNCTION) and tokens[position - 2].is_a(Kind.PLACE)
+        parts = lex(token.text, vocabulary, without=frozenset({token.text})) if listed and token.is_a(Kind.NAME) else []
+        split = [part for part in parts if part.is_a(Kind.PLACE)] and parts[-1].type is not None
+        if split and not any(part.is_a(Kind.UNKNOWN) for part in parts):
+            shared += [replace(p, start=p.start + token.start, end=p.end + token.start, name=None) for p in parts]
+        else:
+            shared.append(token)
+    return shared
 
 
 def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
@@ -136,19 +150,15 @@ def _agreed(action: Action | None, clause: Clause) -> Action | None:
 
 
 def _property(clause: Clause, action: Action | None, value: SpokenValue | None) -> str | None:
-    if clause.properties:
-        return clause.properties[0].property
-    if action is not None and action.property:
-        return action.property
-    if value is None:
-        return None
-    if value.unit in ("°", "°C", "°F"):
+    """What the value is about by its unit or word, else what was said, else what the verb implies."""
+    said = clause.properties[0].property if clause.properties else None
+    if value is not None and value.unit in ("°", "°C", "°F"):
         return "temperature"
-    if value.unit == "K":
+    if value is not None and value.unit == "K":
         return "color_temperature"
-    if value.text:
-        return "color" if value.text in COLORS.values() and value.text not in MODES.values() else "mode"
-    return None
+    if value is not None and value.text:
+        return "color" if value.text in COLORS.values() and value.text not in MODES.values() else said or "mode"
+    return said or (action.property if action is not None else None)
 
 
 def _meaning(
@@ -182,7 +192,7 @@ def _irs(command: SpokenCommand, text: str, chinese: bool, vocabulary: Vocabular
     targets = command.phrases or [Phrase()]
     if command.question and any(phrase.name for phrase in targets):
         # Reading does no harm: a known device is worth more than the words around it ("is the phone charging?").
-        targets = [replace(phrase, unknown=None) for phrase in targets if phrase.name]
+        targets = [replace(phrase, unknown=None, feature=None) for phrase in targets if phrase.name]
     return [_ir(command, action, phrase, text, vocabulary, deferred) for phrase in targets]
 
 

@@ -37,6 +37,8 @@ up          | temperature | | 调热 调暖 热一点 暖一点 暖和一点 升
 down        | temperature | | 调冷 调凉 冷一点 凉一点 凉快一点 降温 制冷一点 cooler colder cool down
 up          | volume | | 大声 大声一点 大声点 响一点 louder
 down        | volume | | 小声 小声一点 小声点 轻一点 quieter softer
+up          | | | 再高 再大 再强
+down        | | | 再低 再小 再弱
 up          | speed | | 加速 快一点 faster speed up
 down        | speed | | 减速 慢一点 slower slow down
 up          | | | 调高 调大 升高 提高 增加 增大 加大 开大 开大点 开大一点 调高点 调大点 调高一点 调大一点 调强

@@ -16,8 +16,8 @@ ANY = _split(
     "any, a, an, one of, some, any one of, any of, either",
 )
 SOME_NUMBER = _split(
-    "两个 两盏 两台 三个 三盏 几个 几盏 另一个 另外 其中 旁边 隔壁 对面 附近",
-    "two, three, several, other, another, few, half of, next to, beside, near, behind, opposite",
+    "两个 两盏 两台 三个 三盏 几个 几盏 另一个 另外 其中 旁边 隔壁 对面 附近 或 或者 还是",
+    "two, three, several, other, another, few, half of, next to, beside, near, behind, opposite, or, either of",
 )
 """Words that leave open which devices are meant."""
 REST = _split(
@@ -44,21 +44,23 @@ HERE = _split(
     "here, in here, this room, this space, the room, my room, our room, this area, over here, in this room, room",
 )
 WHOLE = _split(
-    "家里 全家 全屋 整个家 屋子里 家中 整屋 整个房子 所有房间 每个房间 各个房间 全部房间 家里所有 到处 家 全宅 整栋",
+    "家里 全家 全屋 整个家 屋子里 家中 整屋 整个房子 所有房间 每个房间 各个房间 全部房间 家里所有 到处 家 "
+    "全宅 整栋 哪个房间 哪间房 哪些房间",
     "everywhere, the house, the home, my home, our home, my house, our house, the entire home, the entire house, "
     "the whole house, the whole home, the apartment, the flat, every room, each room, all rooms, all the rooms, "
     "all my rooms, all our rooms, every area, all areas, each area, all over, throughout, across, house, home, "
     "apartment, "
-    "entire home, entire house, whole house, whole home, all the areas, flat, whole place, the place",
+    "entire home, entire house, whole house, whole home, all the areas, flat, whole place, the place, "
+    "which room, which rooms",
 )
 ALSO = _split("也 还有 以及", "too, as well, also")
 
 NEGATION = _split(
-    "别 不要 不用 不许 先别 勿 禁止 不准 不必 无需 别再 不能 不 别给我 千万别 不想 不需要",
+    "别 不要 不用 不许 先别 勿 禁止 不准 不必 无需 别再 不能 不 别给我 千万别 不想 不需要 不是",
     "do not, never, no need to, please do not, does not, not, should not, must not, no, will not, can not",
 )
 
-CONJUNCTION = _split("和 与 跟 及 还有 以及 、 或 或者", "and, &, plus, as well as, or, along with")
+CONJUNCTION = _split("和 与 跟 及 还有 以及 、", "and, &, plus, as well as, along with")
 SEPARATOR = _split(
     ", ; 。 ! ? 并 并且 然后 最后 随后 接着 再 同时 顺便 另外 之后 但 但是 不过 而且 此外 只是 同时也",
     "then, and then, and also, while, but, after that, afterwards",
@@ -77,14 +79,16 @@ FILLER = _split(
     "下来 着 当前 目前 此刻 "
     "小助手 拜托 可以 能 能不能 可不可以 可否 能否 可以帮我 行不行 好吗 好不好 行吗 可以吗 好么 一起 特别 "
     "非常 很 有点 直接 快点 "
-    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的 去 来 只 仅 请问 弄 搞",
+    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的 去 来 只 仅 请问 弄 "
+    "搞 还 一键",
     "the, please, tell, ask, to, my, our, your, for me, can you, could you, would you, will you, i want, "
     "i want to, i would like, "
     "i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, just, kindly, "
     "thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, go ahead and, "
     "would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
-    "a little bit, bit, slightly, some more, more, please can you, please could you, hello, want you to, again, there, "
-    "will, only, anything",
+    "a little bit, bit, slightly, some more, more, please can you, please could you, hello, want you to, "
+    "again, there, "
+    "will, only, anything, back, nothing else, and nothing else, maybe, actually, sorry, wait",
 )
 _HOW_MANY = frozenset(
     ask + unit for ask in ("几", "有几", "多少", "有多少", "哪", "哪一", "哪几") for unit in "个盏台扇只间部"
@@ -92,7 +96,7 @@ _HOW_MANY = frozenset(
 QUESTION = _HOW_MANY | _split(
     "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 "
     "怎么样 怎样 如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 "
-    "哪里 啥",
+    "哪里 啥 谁 哪 在哪 在哪里",
     "what is, what are, what, is it, are they, which, how many, how much, is, are, is there, are there, does, "
     "do, did, tell me if, "
     "tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who",
@@ -130,6 +134,12 @@ STATE_CONCEPTS: dict[str, frozenset[str]] = {
     "locked": frozenset({"lock"}),
     "unlocked": frozenset({"unlock"}),
 }
+
+CORRECTION = _split(
+    "不 不对 不是 算了 等等 等一下 没事 错了 说错了 取消",
+    "no, wait, never mind, nevermind, scratch that, cancel that, actually, sorry, forget it, hold on",
+)
+"""Said alone between two commas, these take back what came before."""
 
 WHEN = _split(
     "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 "
