@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
-from homing.errors import EmbeddingError
+from homing.errors import EmbeddingError, ModelMismatch
 from homing.records import Metadata, Retrieved, VectorRecord
 from homing.search import HybridOptions, search
 from homing.vectors import Matrix
@@ -93,13 +93,28 @@ class Homing:
         counts them and adding them again embeds them.
         """
         metadata = metadata or {}
+        while True:
+            embedder = self._embedder_of(collection)
+            rows = None if embedder is None else self._embed(embedder, list(texts.values()))
+            model = embedder.id if rows is not None and embedder is not None else ""
+            records = [
+                VectorRecord(key, collection, None if rows is None else rows[at], metadata.get(key, {}), text, model)
+                for at, (key, text) in enumerate(texts.items())
+            ]
+            try:
+                return self.store.upsert(records)
+            except ModelMismatch:
+                # The collection may have changed its model while the texts were being embedded.
+                now = self._embedder_of(collection)
+                if embedder is None or now is None or now.id == model:
+                    raise
+
+    def _embedder_of(self, collection: str) -> EmbeddingProvider | None:
+        from homing.embedders.chosen import provider_for
+        from homing.stores.switching import model_of
+
         embedder = self.embedder
-        rows = None if embedder is None else self._embed(embedder, list(texts.values()))
-        model = embedder.id if rows is not None and embedder is not None else ""
-        return self.store.upsert(
-            VectorRecord(key, collection, None if rows is None else rows[at], metadata.get(key, {}), text, model)
-            for at, (key, text) in enumerate(texts.items())
-        )
+        return None if embedder is None else provider_for(embedder, model_of(self.store, collection))
 
     def _embed(self, embedder: EmbeddingProvider, texts: list[str]) -> Matrix | None:
         if not texts:

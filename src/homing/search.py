@@ -8,15 +8,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
+from homing.errors import InvalidArgument, ModelMismatch, ProviderUnavailable, RetrievalFailed, StoreError
 from homing.fusion import DEFAULT_K, Ranking, rrf
 from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Hit, Leg, LegShare, Match, Mode, Notice, Retrieved
 from homing.stores.store import SearchOptions, Store
+from homing.stores.switching import model_of
 from homing.text.tokens import matched_terms
 from homing.vectors import Vector, score_of
 
@@ -103,10 +105,14 @@ def search(
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The matches of one leg; the vector leg also hands on the vector it asked with."""
+    """The matches of one leg; the vector leg also hands on the vector it asked with, and the model that made it."""
 
     matches: Sequence[Match]
     vector: Vector | None = None
+    embedder: EmbeddingProvider | None = None
+
+    def score(self, cosine: float) -> float:
+        return score_of(cosine, None if self.embedder is None else self.embedder.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +126,36 @@ class _Question:
     options: HybridOptions
 
     def vector(self) -> _Answer:
+        answer = self._nearest(self._embedder())
+        floor = self.options.min_score
+        if floor is None:
+            return answer
+        kept = [one for one in answer.matches if one.cosine is not None and answer.score(one.cosine) >= floor]
+        return replace(answer, matches=kept)
+
+    def _nearest(self, embedder: EmbeddingProvider) -> _Answer:
+        vector = embedder.embed([self.query], kind="query")[0]
+        narrowed = SearchOptions(self.options.metadata_filter, model=embedder.id)
+        try:
+            return _Answer(
+                self.store.search(self.collection, vector, self.options.leg_limit, narrowed), vector, embedder
+            )
+        except ModelMismatch:
+            # The collection may have changed its model since it was asked for it.
+            now = self._embedder()
+            if now.id == embedder.id:
+                raise
+            return self._nearest(now)
+
+    def _embedder(self) -> EmbeddingProvider:
+        """The model that made the vectors of the collection; the default where it has none."""
         if self.embedder is None:
             raise ProviderUnavailable("no embedding model is configured; set embedding.provider or search by keywords")
-        vector = self.embedder.embed([self.query], kind="query")[0]
-        narrowed = SearchOptions(self.options.metadata_filter, model=self.embedder.id)
-        matches = self.store.search(self.collection, vector, self.options.leg_limit, narrowed)
-        floor = self.options.min_score
-        if floor is not None:
-            matches = [match for match in matches if match.cosine is not None and self.score(match.cosine) >= floor]
-        return _Answer(matches, vector)
+        return provider_for(self.embedder, model_of(self.store, self.collection))
 
     def keyword(self) -> _Answer:
         narrowed = SearchOptions(self.options.metadata_filter)
         return _Answer(self.store.search_text(self.collection, self.query, self.options.leg_limit, narrowed))
-
-    def score(self, cosine: float) -> float:
-        return score_of(cosine, None if self.embedder is None else self.embedder.scale)
 
 
 def _ask(question: _Question) -> dict[Leg, Outcome[_Answer]]:
@@ -187,7 +207,7 @@ def _explain(question: _Question, answers: Mapping[Leg, _Answer]) -> tuple[Hit, 
                 collection=question.collection,
                 text=match.text,
                 metadata=match.metadata,
-                score=None if cosine is None else question.score(cosine),
+                score=None if cosine is None else answers["vector"].score(cosine),
                 cosine=cosine,
                 fused=fused.score,
                 legs=tuple(
@@ -220,4 +240,9 @@ def _cosines(
     except StoreError as error:
         log.warning("cannot read the vectors of %d keyword hits: %s", len(missing), error)
         others = []
-    return known | {one.id: float(one.embedding @ vector) for one in others if one.embedding is not None}
+    model = answers["vector"].embedder
+    return known | {
+        one.id: float(one.embedding @ vector)
+        for one in others
+        if one.embedding is not None and (model is None or one.model == model.id)
+    }

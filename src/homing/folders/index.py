@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import EmbeddingError, NotFound
+from homing.errors import EmbeddingError, ModelMismatch, ModelNotReady, NotFound
 from homing.folders.text_file import NotText, read_text, text_files
 from homing.records import Retrieved, VectorRecord, text_hash
 from homing.search import HybridOptions, search
 from homing.stores.store import Store
+from homing.stores.switching import model_of
 from homing.text.paragraphs import paragraphs
 
 log = logging.getLogger(__name__)
@@ -112,8 +114,18 @@ class FolderIndex:
         """The passages a query is about; metadata has `path`, `line`, `start` and `end` (character offsets)."""
         return search(query, PASSAGES, store=self.store, embedder=self.embedder, options=options)
 
+    def _model(self) -> EmbeddingProvider | None:
+        """What passages are embedded with: the model of those that are there, for as long as it can be had."""
+        if self.embedder is None:
+            return None
+        try:
+            return provider_for(self.embedder, model_of(self.store, PASSAGES))
+        except ModelNotReady:
+            return provider_for(self.embedder, "")
+
     def _start_again_after_a_model_change(self) -> None:
-        model = self.embedder.id if self.embedder is not None else ""
+        embedder = self._model()
+        model = embedder.id if embedder is not None else ""
         for info in self.store.collections():
             if info.name == PASSAGES and info.model and model and info.model != model:
                 log.warning("the index was made by %s; making it again with %s", info.model, model)
@@ -121,10 +133,12 @@ class FolderIndex:
                 self.store.drop(PASSAGES)
 
     def _changes(self, paths: dict[str, Path], known: dict[str, _Stamp], report: Refreshed) -> Iterator[_Work]:
-        model = self.embedder.id if self.embedder is not None else ""
+        embedder = self._model()
+        model = embedder.id if embedder is not None else ""
         for name, path in paths.items():
             stamp = known.get(name)
-            current = stamp if stamp is not None and model in ("", stamp.model) else None
+            # A stamp with a model says that the passages have vectors; of which model, the store knows.
+            current = stamp if stamp is not None and (stamp.model or not model) else None
             try:
                 stat = path.stat()
                 if current is not None and current.looks_unchanged(stat.st_size, stat.st_mtime_ns):
@@ -155,7 +169,7 @@ class FolderIndex:
         report.passages += len(records)
         if embedded is None:
             report.embedded = False
-        self.store.upsert(embedded if embedded is not None else records)
+        self._upsert(records, embedded)
         self.store.delete(
             PASSAGES, [one for work in batch for one in _ids(work.name, work.stamp.passages, work.before)]
         )
@@ -165,18 +179,27 @@ class FolderIndex:
         self.store.upsert(VectorRecord(name, FILES, None, asdict(stamp)) for name, stamp in stamps)
 
     def _embed(self, records: Sequence[VectorRecord]) -> list[VectorRecord] | None:
-        if self.embedder is None or not records:
+        embedder = self._model()
+        if embedder is None or not records:
             return list(records)
         try:
-            rows = self.embedder.embed([record.text for record in records])
+            rows = embedder.embed([record.text for record in records])
         except EmbeddingError as error:
             log.warning("indexing by keywords only, the model is not available: %s", error)
             return None
-        model = self.embedder.id
+        model = embedder.id
         return [
             VectorRecord(record.id, PASSAGES, row, record.metadata, record.text, model)
             for record, row in zip(records, rows, strict=True)
         ]
+
+    def _upsert(self, records: Sequence[VectorRecord], embedded: list[VectorRecord] | None) -> None:
+        try:
+            self.store.upsert(embedded if embedded is not None else records)
+        except ModelMismatch:
+            # The passages may have changed their model while these were being embedded.
+            again = self._embed(records)
+            self.store.upsert(again if again is not None else records)
 
     def _forget(self, name: str, stamp: _Stamp) -> None:
         self.store.delete(PASSAGES, _ids(name, 0, stamp.passages))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from homing.errors import InvalidArgument
+from homing.errors import DimensionMismatch, InvalidArgument
 from homing.stores.store import MAX_LIMIT
 
 
@@ -55,6 +55,18 @@ def checked_text(text: object, what: str) -> str:
     if not isinstance(text, str):
         raise InvalidArgument(f"{what} is text; got {type(text).__name__}")
     return text
+
+
+def checked_space(model: object, dimensions: object, width: int | None) -> None:
+    """The identity and width of a model that is to be staged; `width` is what the store was opened for, if anything."""
+    checked_name(model, "model")
+    if isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1:
+        raise InvalidArgument(f"dimensions is a whole number of at least 1; got {dimensions!r}")
+    if width is not None and dimensions != width:
+        raise DimensionMismatch(
+            f"{model} has {dimensions} dimensions, this store was opened for {width}; open it without a width",
+            details={"expected": width, "actual": dimensions},
+        )
 
 
 def check_metadata(metadata: object, what: str = "metadata") -> None:
