@@ -154,9 +154,9 @@ def _holds(text: str, word: str) -> bool:
 
 def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:
     """Whether a command speaks of what an unknown verb says: 摇头 is 开始摇头, and not 停止摇头."""
-    if opposed(frozenset({"start"}), does.concepts):
+    if opposed(frozenset({"start"}), does.concepts) or takes_values(command):
         return False
-    said = set(query_terms(action))
+    said = {term for term in query_terms(action) if len(term) > 1}
     return any(said & set(tokens(text)) for text in (command.description, *command.synonyms))
 
 

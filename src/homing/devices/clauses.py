@@ -193,7 +193,8 @@ def _by_verb(tokens: list[Token]) -> list[list[Token]]:
     verbs = [i for i, token in enumerate(tokens) if token.action is not None]
     if len(verbs) < 2 or _asks(tokens):
         return [tokens]
-    object_first = any(token.is_a(*OBJECTS) for token in tokens[: verbs[0]])
+    heads = (Kind.NAME, Kind.TYPE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE)
+    object_first = any(token.is_a(*heads) for token in tokens[: verbs[0]])
     cuts = []
     for before, verb in pairwise(verbs):
         between = range(before + 1, verb)

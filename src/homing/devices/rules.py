@@ -57,17 +57,27 @@ def _with_a_verb(form: str, vocabulary: Vocabulary) -> list[Token]:
 
 
 def _shared_heads(tokens: list[Token], vocabulary: Vocabulary) -> list[Token]:
-    """客厅和厨房灯: behind a list of rooms, the name 厨房灯 is a room and the kind of device that all of them have."""
+    """In a list a name may be a room and a kind: 客厅和厨房灯 are two rooms, 客厅电视和空调 both in one."""
     shared: list[Token] = []
     for position, token in enumerate(tokens):
-        listed = position >= 2 and tokens[position - 1].is_a(Kind.CONJUNCTION) and tokens[position - 2].is_a(Kind.PLACE)
-        parts = lex(token.text, vocabulary, without=frozenset({token.text})) if listed and token.is_a(Kind.NAME) else []
-        split = [part for part in parts if part.is_a(Kind.PLACE)] and parts[-1].type is not None
-        if split and not any(part.is_a(Kind.UNKNOWN) for part in parts):
-            shared += [replace(p, start=p.start + token.start, end=p.end + token.start, name=None) for p in parts]
-        else:
-            shared.append(token)
+        before, earlier = tokens[max(0, position - 1)], tokens[max(0, position - 2)]
+        listed = position >= 2 and before.is_a(Kind.CONJUNCTION)
+        if listed and token.is_a(Kind.NAME) and earlier.is_a(Kind.PLACE):
+            shared += _room_and_kind(token, vocabulary) or [token]
+            continue
+        if listed and token.is_a(Kind.TYPE) and not token.is_a(Kind.NAME) and earlier.is_a(Kind.NAME):
+            rooms = [part for part in _room_and_kind(earlier, vocabulary) if part.is_a(Kind.PLACE)]
+            shared += [replace(room, start=token.start, end=token.start) for room in rooms]
+        shared.append(token)
     return shared
+
+
+def _room_and_kind(name: Token, vocabulary: Vocabulary) -> list[Token]:
+    """The parts of a name like 厨房灯; none where it is not made of a room and a kind of device."""
+    parts = lex(name.text, vocabulary, without=frozenset({name.text}))
+    if parts[-1].type is None or not parts[0].is_a(Kind.PLACE) or any(part.is_a(Kind.UNKNOWN) for part in parts):
+        return []
+    return [replace(part, start=part.start + name.start, end=part.end + name.start, name=None) for part in parts]
 
 
 def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
