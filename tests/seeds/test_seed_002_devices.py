@@ -52,7 +52,7 @@ class CannedLLM:
     def complete(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
     ) -> str:
-        sentence = json.loads(messages[1].content)["sentence"]
+        sentence = json.loads(messages[1].text)["sentence"]
         return json.dumps({**self.answers[sentence], "confidence": 0.95}, ensure_ascii=False)
 
 
