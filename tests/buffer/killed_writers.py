@@ -52,7 +52,7 @@ class Parts:
         provider = Counting(folder / "embedded.txt")
         options = BufferOptions(batch_size=BATCH, batch_seconds=0.0)
         self.buffer = EmbeddingBuffer(provider, self.store, self.database, options)
-        link = EmbeddingLink(self.buffer, self.store, model=provider.id)
+        link = EmbeddingLink(self.buffer, self.store)
         self.knowledge = KnowledgeStore(self.database, on_save=link.on_save, on_delete=link.on_delete)
 
 

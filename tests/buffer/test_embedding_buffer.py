@@ -275,7 +275,7 @@ def test_a_store_that_fails_for_a_moment_costs_a_wait_and_nothing_else(tmp_path:
             return super().get(collection, ids)
 
     store, database = Moody(tmp_path / "homing.db"), Database(tmp_path / "homing.db")
-    buffer = EmbeddingBuffer(FakeEmbedder(), store, database, QUICK)
+    buffer = EmbeddingBuffer(FakeEmbedder(), store, database)
     buffer.enqueue(note("a", "text"))
     assert not buffer.flush()
     assert buffer.backlog().failing == 1

@@ -21,7 +21,7 @@ class Memory:
         self.store = SqliteStore(path)
         self.database = Database(path)
         self.buffer = EmbeddingBuffer(self.embedder, self.store, self.database, BufferOptions(batch_seconds=0.05))
-        self.link = EmbeddingLink(self.buffer, self.store, model=self.embedder.id)
+        self.link = EmbeddingLink(self.buffer, self.store)
         on_save, on_delete = (self.link.on_save, self.link.on_delete) if link else (None, None)
         self.knowledge = KnowledgeStore(self.database, on_save=on_save, on_delete=on_delete)
         self.memory = MemoryStore(self.database, on_save=on_save, on_delete=on_delete)

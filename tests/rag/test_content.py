@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from homing.buffer.embedding_buffer import EmbeddingBuffer
+from homing.embedders.chosen import Chosen
 from homing.errors import InvalidArgument, NotFound
+from homing.rag.content import KnowledgeStore
 from homing.rag.embedding_link import EmbeddingLink
+from homing.rag.service import RAGService
 from homing.testing.fake import FakeEmbedder
 from tests.rag.linked_memory import Memory
 
@@ -126,19 +129,21 @@ def test_updates_of_two_fields_at_once_both_hold(memory: Memory) -> None:
     assert (entry.category, entry.tags, entry.session_key) == ("money", ("账单",), "s")
 
 
-def test_a_model_change_is_filled_in_and_keywords_find_everything_meanwhile(memory: Memory) -> None:
-    for number in range(5):
-        memory.knowledge.save(f"账单 {number}", entry_id=str(number))
+def test_a_collection_keeps_its_model_while_the_default_moves_on(memory: Memory) -> None:
+    memory.knowledge.save("账单一号", entry_id="1")
     memory.buffer.flush()
     other = FakeEmbedder(32, model="other")
-    buffer = EmbeddingBuffer(other, memory.store, memory.database)
-    link = EmbeddingLink(buffer, memory.store, model=other.id)
-    assert link.backfill(memory.knowledge) == 5
-    assert len(memory.store.search_text("knowledge", "账单")) == 5
+    moved = Chosen(other, lambda identity: memory.embedder if identity == memory.embedder.id else other)
+    buffer = EmbeddingBuffer(moved, memory.store, memory.database)
+    knowledge = KnowledgeStore(memory.database, on_save=EmbeddingLink(buffer, memory.store).on_save)
+    knowledge.save("账单二号", entry_id="2")
     assert buffer.flush()
     [info] = memory.store.collections()
-    assert (info.embedded, info.model) == (5, other.id)
-    assert link.backfill(memory.knowledge) == 0
+    assert (info.embedded, info.model) == (2, memory.embedder.id)
+    rag = RAGService(store=memory.store, embedder=moved, sources={"knowledge": knowledge})
+    found = rag.retrieve("账单", max_distance=0.9)
+    assert {hit.id for hit in found} == {"1", "2"}
+    assert not found.degraded
 
 
 def test_changed_metadata_reaches_the_index(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""Seed 001, Embedding & RAG: REQ-EMB-002 to 006 and 012 to 014, one test per scenario."""
+"""Seed 001, Embedding & RAG: REQ-EMB-002 to 007 and 012 to 014, one test per scenario."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
+from homing.chat import Message
 from homing.errors import StoreError
+from homing.rag.adapter import ContextAwareModelAdapter
 from homing.rag.content import KnowledgeStore
 from homing.rag.service import RAGService
 from homing.records import Match, VectorRecord
@@ -20,6 +22,7 @@ from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import SearchOptions, Store
 from homing.testing.fake import FakeEmbedder
+from homing.testing.scripted_chat import ScriptedChat
 from homing.vectors import Vector, as_vector
 from tests.rag.linked_memory import Memory
 
@@ -209,6 +212,23 @@ class TestRagService:
         distances = [hit.distance for hit in found if hit.distance is not None]
         assert len(found) == 7
         assert distances == sorted(distances)
+
+
+class TestAgentContextInjection:
+    """REQ-EMB-007."""
+
+    def test_a_semantic_context_section_is_injected_into_the_system_prompt_before_each_call(
+        self, memory: Memory
+    ) -> None:
+        memory.knowledge.save("账单每月一号结算", entry_id="k")
+        memory.buffer.flush()
+        chat = ScriptedChat("一号")
+        adapter = ContextAwareModelAdapter(chat, memory.rag)
+        for question in ("账单什么时候结算", "账单呢"):
+            adapter.complete([Message("system", "You help."), Message("user", question)])
+        for system, _ in chat.asked:
+            assert "Semantic Context (RAG)" in system.text
+            assert "账单每月一号结算" in system.text
 
 
 class TestMaxDistanceFiltering:

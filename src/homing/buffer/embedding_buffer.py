@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from homing.buffer.outbox import Backlog, Claimed, DeadLetter, EmbedRequest, Outbox
+from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import (
     DimensionMismatch,
@@ -26,6 +27,7 @@ from homing.errors import (
 from homing.records import VectorRecord
 from homing.stores.sqlite.database import Database
 from homing.stores.store import Store
+from homing.stores.switching import model_of
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -104,6 +106,11 @@ class EmbeddingBuffer:
         self._failures = 0
         self._warned_full = False
         self._threads: list[threading.Thread] = []
+
+    @property
+    def embeds(self) -> bool:
+        """Whether there is a provider, or texts are kept for keywords only."""
+        return self._provider is not None
 
     @property
     def pending(self) -> int:
@@ -240,56 +247,34 @@ class EmbeddingBuffer:
             self._outbox.done(claimed)
 
     def _remove(self, claimed: Sequence[Claimed]) -> None:
-        for collection in {one.request.collection for one in claimed}:
-            self._store.delete(collection, [one.request.id for one in claimed if one.request.collection == collection])
+        for collection, requests in _by_collection(claimed):
+            self._store.delete(collection, [one.id for one in requests])
 
     def _keep(self, claimed: Sequence[Claimed]) -> None:
         """Embed and store, except what a killed worker had stored but not taken off the queue."""
-        stored = self._stored(claimed)
-        fresh = [one.request for one in claimed if not self._is_kept(one.request, stored)]
-        texts = [one.text or "" for one in fresh]
-        if self._provider is None or not fresh:
-            self._store.upsert(
-                VectorRecord(one.id, one.collection, None, one.metadata, one.text or "") for one in fresh
-            )
-            return
-        rows, model = self._provider.embed(texts), self._provider.id
-        self._store.upsert(
-            VectorRecord(one.id, one.collection, row, one.metadata, text, model)
-            for one, text, row in zip(fresh, texts, rows, strict=True)
-        )
+        for collection, requests in _by_collection(claimed):
+            provider = self._provider_of(collection)
+            known = {record.id: record for record in self._store.get(collection, [one.id for one in requests])}
+            fresh = [one for one in requests if not _is_kept(one, known.get(one.id), provider)]
+            self._store.upsert(_records(fresh, provider))
 
-    def _stored(self, claimed: Sequence[Claimed]) -> dict[tuple[str, str], VectorRecord]:
-        return {
-            (record.collection, record.id): record
-            for collection in {one.request.collection for one in claimed}
-            for record in self._store.get(
-                collection, [one.request.id for one in claimed if one.request.collection == collection]
-            )
-        }
-
-    def _is_kept(self, request: EmbedRequest, stored: Mapping[tuple[str, str], VectorRecord]) -> bool:
-        record = stored.get((request.collection, request.id))
-        if record is None or record.text != request.text or dict(record.metadata) != dict(request.metadata):
-            return False
-        return self._provider is None or (record.embedding is not None and record.model == self._provider.id)
+    def _provider_of(self, collection: str) -> EmbeddingProvider | None:
+        """A collection keeps the model of its vectors, whatever the default is by now."""
+        return None if self._provider is None else provider_for(self._provider, model_of(self._store, collection))
 
     def _wait_for_better_times(self, claimed: Sequence[Claimed], error: HomingError) -> None:
         self._failures += 1
         seconds = min(self._options.backoff * 2 ** min(self._failures - 1, 30), self._options.longest_backoff)
         seconds = max(seconds, getattr(error, "retry_after", None) or 0.0)
         log.warning("embedding %d texts is put off for %.1f s: %s", len(claimed), seconds, error)
-        self._find_by_keywords_meanwhile(claimed)
+        self._find_by_keywords_meanwhile([one for one in claimed if one.request.text is not None])
         self._outbox.put_off(claimed, f"{error.code}: {error}", seconds=seconds, counts=False)
 
     def _find_by_keywords_meanwhile(self, claimed: Sequence[Claimed]) -> None:
         try:
-            stored = self._stored(claimed)
-            self._store.upsert(
-                VectorRecord(one.request.id, one.request.collection, None, one.request.metadata, one.request.text)
-                for one in claimed
-                if one.request.text is not None and _text(stored, one.request) != one.request.text
-            )
+            for collection, requests in _by_collection(claimed):
+                known = {record.id: record.text for record in self._store.get(collection, [one.id for one in requests])}
+                self._store.upsert(_records([one for one in requests if known.get(one.id) != one.text], None))
         except StoreError as error:
             log.warning("cannot index %d texts by keywords either: %s", len(claimed), error)
 
@@ -315,6 +300,27 @@ class EmbeddingBuffer:
         self._warned_full = waiting >= self._options.full
 
 
-def _text(stored: Mapping[tuple[str, str], VectorRecord], request: EmbedRequest) -> str | None:
-    record = stored.get((request.collection, request.id))
-    return None if record is None else record.text
+def _by_collection(claimed: Sequence[Claimed]) -> Iterable[tuple[str, list[EmbedRequest]]]:
+    grouped: dict[str, list[EmbedRequest]] = {}
+    for one in claimed:
+        grouped.setdefault(one.request.collection, []).append(one.request)
+    return grouped.items()
+
+
+def _records(requests: Sequence[EmbedRequest], provider: EmbeddingProvider | None) -> list[VectorRecord]:
+    texts = [one.text or "" for one in requests]
+    if provider is None or not requests:
+        return [
+            VectorRecord(one.id, one.collection, None, one.metadata, text)
+            for one, text in zip(requests, texts, strict=True)
+        ]
+    return [
+        VectorRecord(one.id, one.collection, row, one.metadata, text, provider.id)
+        for one, text, row in zip(requests, texts, provider.embed(texts), strict=True)
+    ]
+
+
+def _is_kept(request: EmbedRequest, record: VectorRecord | None, provider: EmbeddingProvider | None) -> bool:
+    if record is None or record.text != request.text or dict(record.metadata) != dict(request.metadata):
+        return False
+    return provider is None or (record.embedding is not None and record.model == provider.id)

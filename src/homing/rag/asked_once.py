@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
+from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import EmbeddingError
 from homing.vectors import Matrix, Scale
@@ -13,11 +14,13 @@ from homing.vectors import Matrix, Scale
 class AskedOnce:
     """Wraps a provider for the length of one question: the first to ask embeds, the others wait and get the same.
 
-    A failure is shared as well, so that a provider that is down costs its deadline once.
+    A failure is shared as well, so that a provider that is down costs its deadline once. Collections of another model
+    are asked with that one, once as well.
     """
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self._provider = provider
+        self._others: dict[str, AskedOnce] = {}
         self._lock = Lock()
         self._answers: dict[tuple[Kind, tuple[str, ...]], Matrix | EmbeddingError] = {}
 
@@ -49,6 +52,12 @@ class AskedOnce:
         if isinstance(answer, EmbeddingError):
             raise answer
         return answer
+
+    def for_model(self, identity: str) -> EmbeddingProvider:
+        """The provider of that identity, asked once."""
+        provider = provider_for(self._provider, identity)
+        with self._lock:
+            return self if provider.id == self.id else self._others.setdefault(provider.id, AskedOnce(provider))
 
     def truncated(self, texts: Sequence[str]) -> list[bool]:
         """The provider's."""

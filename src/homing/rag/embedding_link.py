@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 from homing.buffer.embedding_buffer import EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.rag.content import ContentStore, Entry
-from homing.records import VectorRecord
 from homing.stores.store import Store
 
 if TYPE_CHECKING:
@@ -21,15 +20,11 @@ T = TypeVar("T")
 
 
 class EmbeddingLink:
-    """The callbacks of a content store: give `on_save` and `on_delete` to its constructor.
+    """The callbacks of a content store: give `on_save` and `on_delete` to its constructor."""
 
-    `model` is the identity of what embeds now; empty where nothing does and keywords are all there is.
-    """
-
-    def __init__(self, buffer: EmbeddingBuffer, store: Store, *, model: str) -> None:
+    def __init__(self, buffer: EmbeddingBuffer, store: Store) -> None:
         self._buffer = buffer
         self._store = store
-        self._model = model
 
     def on_save(self, connection: Connection, entry: Entry) -> None:
         """Queue the entry in the transaction that saves it."""
@@ -40,15 +35,13 @@ class EmbeddingLink:
         self._buffer.enqueue_within(connection, [EmbedRequest(collection, one, None) for one in ids])
 
     def backfill(self, content: ContentStore, progress: Callable[[int, int], None] | None = None) -> int:
-        """Queue every entry whose vector is missing, out of date or of another model; returns how many were queued.
+        """Queue every entry whose vector is missing or out of date, and sweep; returns how many were queued.
 
-        Vectors of another model are removed first, because two models never share a collection; until the new ones are
-        made, keywords find the entries. `progress` is told how many entries were looked at, and how many there are.
+        `progress` is told how many entries were looked at, and how many there are.
         """
         total = sum(content.count(collection) for collection in content.collections)
         looked_at = queued = 0
         for collection in content.collections:
-            self._make_room(collection)
             self.sweep(content, collection)
             for page in _pages(content.every(collection)):
                 missing = self._missing(collection, page)
@@ -66,20 +59,11 @@ class EmbeddingLink:
             removed += self._store.delete(collection, [record.id for record in page if record.id not in known])
         return removed
 
-    def _make_room(self, collection: str) -> None:
-        made_by = next((info.model for info in self._store.collections() if info.name == collection), "")
-        if not self._model or made_by in ("", self._model):
-            return
-        kept = [(one.id, one.metadata, one.text) for one in self._store.records(collection)]
-        self._store.drop(collection)
-        for page in _pages(kept):
-            self._store.upsert(VectorRecord(key, collection, None, metadata, text) for key, metadata, text in page)
-
     def _missing(self, collection: str, page: Sequence[Entry]) -> list[Entry]:
         kept = {
             record.id: (record.text, dict(record.metadata))
             for record in self._store.get(collection, [entry.id for entry in page])
-            if not self._model or record.embedding is not None
+            if not self._buffer.embeds or record.embedding is not None
         }
         return [entry for entry in page if kept.get(entry.id) != (entry.text, entry.index_metadata)]
 

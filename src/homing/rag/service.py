@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import InvalidArgument, RetrievalFailed
+from homing.errors import EmbeddingError, InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_legs
 from homing.rag.asked_once import AskedOnce
 from homing.rag.content import Entry
@@ -18,6 +19,7 @@ from homing.rag.merging import best
 from homing.records import Hit, Mode, Retrieved
 from homing.search import HybridOptions, search
 from homing.stores.store import MAX_LIMIT, Store
+from homing.stores.switching import model_of
 from homing.vectors import score_of
 
 log = logging.getLogger(__name__)
@@ -149,19 +151,25 @@ class RAGService:
             asked *= 4
 
     def _options(self, collection: str, asked: int, options: RetrieveOptions) -> HybridOptions:
-        floor = None
-        if options.max_distance and self._embedder is not None:
-            # The vector leg leaves out what is too far by itself, so that it takes no place from what is near. The
-            # little more is for rounding: `_near_enough` draws the exact line.
-            floor = score_of(1 - options.max_distance - 1e-6, self._embedder.scale)
         return replace(
             self._hybrid,
             limit=min(asked, MAX_LIMIT // 4),
             mode=options.mode,
-            min_score=floor,
+            min_score=self._floor(collection, options.max_distance),
             metadata_filter=options.filter_of(collection),
             deadline=options.deadline,
         )
+
+    def _floor(self, collection: str, max_distance: float) -> float | None:
+        """Lets the vector leg itself leave out what is too far, so that it takes no place from what is near."""
+        if not max_distance or self._embedder is None:
+            return None
+        try:
+            scale = provider_for(self._embedder, model_of(self._store, collection)).scale
+        except EmbeddingError:
+            return None
+        # A little more, for rounding: `_near_enough` draws the exact line.
+        return score_of(1 - max_distance - 1e-6, scale)
 
     def _resolved(self, collection: str, hits: Sequence[Hit], options: RetrieveOptions) -> list[Hit]:
         """Hits with their content as it is now, without those whose content is gone or has moved to another session."""
