@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -269,7 +270,7 @@ def main() -> None:
     write(
         Path(__file__).parent / "results" / f"{options.name}.json",
         {
-            "machine": machine(),
+            "machine": {**machine(), "load average": round(os.getloadavg()[1], 1)},
             "versions": versions(),
             "data": options.vectors.name if options.vectors else f"gaussian, {WIDTH} dimensions",
             "searches": lines,
