@@ -16,11 +16,14 @@ from homing.errors import InvalidArgument, ModelNotReady
 if TYPE_CHECKING:
     from homing.evaluation.run import Configuration, Scores
 
+DEVICES = "devices"
 FIGURES = ("recall_1", "recall_5", "recall_10", "ndcg_10", "mrr")
 
 
 def evaluate(
-    sets: Annotated[list[Path], typer.Argument(help="JSONL files, or folders with corpus, queries and qrels.")],
+    sets: Annotated[
+        list[Path], typer.Argument(help="JSONL files, folders with corpus, queries and qrels, or `devices` and homes.")
+    ],
     weights: Annotated[list[str] | None, typer.Option(help="Vector:keyword weights to compare, e.g. 0.7:0.3.")] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Compare all weights from vector to keyword.")] = False,
     k: Annotated[int, typer.Option(help="The k of the fusion.")] = 60,
@@ -28,7 +31,14 @@ def evaluate(
     floor: Annotated[list[str] | None, typer.Option(help="Fail below this, e.g. recall_1=0.4.")] = None,
     json: Json = False,
 ) -> None:
-    """Measure recall@1/5/10, nDCG@10 and MRR of both legs and their fusion, per language; exit code 1 below a floor."""
+    """Measure recall@1/5/10, nDCG@10 and MRR of both legs and their fusion, per language; exit code 1 below a floor.
+
+    `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl, eval.jsonl), and counts
+    exact sets of devices, wrong devices and refusals.
+    """
+    if str(sets[0]) == DEVICES:
+        _evaluate_devices(sets[1:], json=json)
+        return
     from homing.config import load
     from homing.evaluation.golden import read_golden
     from homing.evaluation.run import ask, index, latency, score
@@ -58,6 +68,30 @@ def evaluate(
         _show(embedder.id, rows, timings)
     if not all(_reaches(rows, name, figure, at) for name in timings for figure, at in floors.items()):
         raise typer.Exit(1)
+
+
+def _evaluate_devices(homes: list[Path], *, json: bool) -> None:
+    from homing.devices.evaluation import evaluate as evaluate_home
+
+    if not homes:
+        raise InvalidArgument("name the folders of the homes, e.g. homing eval devices homes/villa")
+    results = [evaluate_home(home) for home in homes]
+    if json:
+        print_json(results)
+        return
+    from rich.table import Table
+
+    table = Table("home", "sentences", "exact", "wrong device", "refused", "direction", box=None)
+    for one in results:
+        shares = (one.exact, one.wrong, one.refused, one.direction)
+        table.add_row(one.name, str(one.sentences), *(f"{share:.4f}" for share in shares))
+    out = console()
+    out.print(table)
+    for one in results:
+        for miss in one.misses:
+            out.print(
+                f"{one.name}: {miss.sentence} → {list(miss.found)}, meant {list(miss.expected)} {list(miss.hints)}"
+            )
 
 
 def _reaches(rows: list[Scores], name: str, figure: str, floor: float) -> bool:
