@@ -93,6 +93,13 @@ class Outbox:
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{secrets.token_hex(4)}"
         database.migrate("outbox", STEPS)
 
+    @staticmethod
+    def look(database: Database) -> Backlog | None:
+        """How full the queue in a database is; None where there never was one. Makes no tables."""
+        with database.reading() as connection:
+            known = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox'").get
+            return _backlog(connection) if known else None
+
     def put(self, connection: Connection, requests: Iterable[EmbedRequest]) -> None:
         """Queue requests inside a transaction of the caller: they are there if and only if it commits."""
         now = time.time()
@@ -186,10 +193,7 @@ class Outbox:
     def backlog(self) -> Backlog:
         """How full the queue is."""
         with self._database.reading() as connection:
-            waiting, oldest, failing, dead = connection.execute(
-                "SELECT count(*), min(queued), count(error), (SELECT count(*) FROM dead_letters) FROM outbox"
-            ).get
-        return Backlog(waiting, max(0.0, time.time() - oldest) if oldest else 0.0, failing, dead)
+            return _backlog(connection)
 
     def waiting(self) -> int:
         """How many requests there are, held or not."""
@@ -220,6 +224,13 @@ class Outbox:
             "UPDATE outbox SET owner = NULL, leased = 0 WHERE collection = ? AND id = ? AND owner = ?",
             [(one.request.collection, one.request.id, self._owner) for one in claimed],
         )
+
+
+def _backlog(connection: Connection) -> Backlog:
+    waiting, oldest, failing, dead = connection.execute(
+        "SELECT count(*), min(queued), count(error), (SELECT count(*) FROM dead_letters) FROM outbox"
+    ).get
+    return Backlog(waiting, max(0.0, time.time() - oldest) if oldest else 0.0, failing, dead)
 
 
 def _orphaned(owner: str) -> bool:

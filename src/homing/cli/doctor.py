@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from homing.cli.options import Data, Json
@@ -10,13 +12,17 @@ from homing.cli.output import console, print_json
 MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red"), "skip": ("–", "dim")}
 
 
-def run_doctor(data: Data = None, json: Json = False) -> None:
+def run_doctor(
+    live: Annotated[bool, typer.Option("--live", help="Also ask a model behind an API; may cost money.")] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
     """Write and find probes, check the data folder, and say how to mend what is broken. Exit code 1 if something is."""
     from homing.config import load
     from homing.doctor import diagnose, healthy
 
     settings = load(overrides={} if data is None else {"data": str(data)}).settings
-    findings = diagnose(settings)
+    findings = diagnose(settings, live=live)
     if json:
         print_json({"healthy": healthy(findings), "findings": findings})
     else:

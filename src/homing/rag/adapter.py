@@ -34,7 +34,8 @@ class ContextAwareModelAdapter:
     as it came. The caller's messages are never changed.
 
     `session_key` keeps the collections that `session_scoped` names to that session and leaves the others to all;
-    `session_scoped=()` keeps every collection to it. `options` says how to recall otherwise.
+    `session_scoped=()` keeps every collection to it. `options` says how to recall otherwise. Where it is not `enabled`,
+    nothing is recalled.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class ContextAwareModelAdapter:
         session_scoped: Sequence[str] = MEMORIES,
         options: RetrieveOptions | None = None,
         max_tokens: int = MAX_TOKENS,
+        enabled: bool = True,
     ) -> None:
         self._chat_model = chat_model
         self._rag = rag
@@ -53,6 +55,7 @@ class ContextAwareModelAdapter:
             options or RetrieveOptions(), session_key=session_key, session_scoped=tuple(session_scoped)
         )
         self._max_tokens = max_tokens
+        self._enabled = enabled
 
     @property
     def id(self) -> str:
@@ -68,6 +71,7 @@ class ContextAwareModelAdapter:
             session_scoped=self._options.session_scoped,
             options=self._options,
             max_tokens=self._max_tokens,
+            enabled=self._enabled,
         )
 
     def complete(
@@ -86,7 +90,7 @@ class ContextAwareModelAdapter:
 
     def informed(self, messages: Sequence[Message]) -> list[Message]:
         """The conversation as the wrapped model gets it."""
-        section = self._section(messages)
+        section = self._section(messages) if self._enabled else ""
         return with_section(messages, section) if section else list(messages)
 
     def _section(self, messages: Sequence[Message]) -> str:

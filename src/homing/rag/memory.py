@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 CLOSING_SECONDS = 60.0
+COLLECTIONS = KnowledgeStore.collections + MemoryStore.collections + LearningStore.collections
+"""What can be remembered and recalled."""
 
 
 class Rag:
     """A memory. Content and queue live in the SQLite file `database`; vectors live in `store`, whichever that is.
 
     What is saved is durable when the call returns and is embedded in the background; the worker starts with the first
-    save, or by `buffer.start()`. `options` are the defaults of `retrieve`.
+    save, or by `buffer.start()`. `options` are the defaults of `retrieve`; without `enabled`, `wrap` adds nothing.
     """
 
     def __init__(
@@ -40,11 +42,13 @@ class Rag:
         database: str | Path,
         options: RetrieveOptions | None = None,
         hybrid: HybridOptions | None = None,
+        enabled: bool = True,
         buffering: BufferOptions | None = None,
     ) -> None:
         self._options = options or RetrieveOptions()
+        self._enabled = enabled
         self._database = Database(database)
-        self._saved = False
+        self._saved = self._closed = False
         self.buffer = EmbeddingBuffer(embedder, store, self._database, buffering)
         self._link = EmbeddingLink(self.buffer, store)
         self.knowledge = KnowledgeStore(self._database, on_save=self._on_save, on_delete=self._on_delete)
@@ -82,6 +86,10 @@ class Rag:
         """What is remembered, the latest first."""
         return self._content(collection).entries(collection, session_key=session_key, limit=limit, offset=offset)
 
+    def count(self, collection: str) -> int:
+        """How many entries a collection holds."""
+        return self._content(collection).count(collection)
+
     def forget(self, collection: str, ids: Sequence[str]) -> int:
         """Delete entries; they are not recalled any more. Returns how many there were."""
         return self._content(collection).delete(collection, ids)
@@ -116,13 +124,17 @@ class Rag:
             session_scoped=session_scoped,
             options=self._options,
             max_tokens=max_tokens,
+            enabled=self._enabled,
         )
 
     def close(self, timeout: float | None = CLOSING_SECONDS) -> int:
         """Embed what waits, if this process saved anything, and let go; returns how many requests are left.
 
-        What is left is kept in the queue, and the next process that saves carries on with it.
+        What is left is kept in the queue, and the next process that saves carries on with it. Closing twice is fine.
         """
+        if self._closed:
+            return 0
+        self._closed = True
         left = self.buffer.stop(timeout, drain=self._saved)
         self._database.close()
         return left

@@ -10,12 +10,13 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
 
 from homing.config import Settings
+from homing.doctor.embedding import answers, configured, remote_unasked
+from homing.doctor.finding import Finding
+from homing.doctor.memory import remembered
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import HomingError
 from homing.records import VectorRecord
@@ -24,8 +25,6 @@ from homing.search import HybridOptions, search
 from homing.stores.registry import open_store
 from homing.stores.store import Store
 
-Status = Literal["ok", "warn", "fail", "skip"]
-
 PROBES = {
     "zh": ("量子纠缠是什么", "量子纠缠让两个粒子的状态彼此关联，无论相隔多远。"),
     "en": ("how do whales breathe", "Whales come to the surface to breathe air through a blowhole."),
@@ -33,20 +32,13 @@ PROBES = {
 """Per language a question, and the text that answers it; each must be found among the others by both legs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check saw. `mend` is the command or the setting that puts it right; empty where nothing is wrong."""
+def diagnose(settings: Settings, *, live: bool = False) -> list[Finding]:
+    """Run every check. Never raises: what a check raises is its finding.
 
-    check: str
-    status: Status
-    detail: str
-    mend: str = ""
-
-
-def diagnose(settings: Settings) -> list[Finding]:
-    """Run every check. Never raises: what a check raises is its finding."""
+    A model behind an API is asked only when `live` is: it costs money, and the answer depends on the network.
+    """
     findings: list[Finding] = []
-    for name, check in _checks(settings):
+    for name, check in _checks(settings, live):
         try:
             findings += check()
         except HomingError as error:
@@ -56,16 +48,18 @@ def diagnose(settings: Settings) -> list[Finding]:
     return findings
 
 
-def healthy(findings: list[Finding]) -> bool:
-    """Whether nothing failed; warnings are no failures."""
-    return all(finding.status != "fail" for finding in findings)
-
-
-def _checks(settings: Settings) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
+def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
     yield "versions", _versions
-    yield "model", lambda: _model(settings)
-    yield "search", lambda: _search(settings)
+    yield "embedding", lambda: configured(settings)
+    if live:
+        yield "embedding", lambda: answers(settings)
+    if (unasked := None if live else remote_unasked(settings)) is not None:
+        yield "model", lambda: [unasked]
+    else:
+        yield "model", lambda: _model(settings)
+        yield "search", lambda: _search(settings)
     yield "data", lambda: _data(settings)
+    yield "memory", lambda: remembered(settings)
 
 
 def _versions() -> list[Finding]:

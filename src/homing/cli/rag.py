@@ -1,0 +1,238 @@
+"""`homing rag`: remember, recall, forget."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homing.cli.options import Data, Json
+from homing.cli.output import console, excerpt, print_json, progress
+from homing.errors import InvalidArgument, NotFound
+
+if TYPE_CHECKING:
+    from homing.rag.memory import Rag
+    from homing.records import Hit, Retrieved
+
+app = typer.Typer(help="Memory: remember, recall, forget.", no_args_is_help=True)
+
+Collection = Annotated[str, typer.Argument(help="knowledge, observation, reflection or learning.")]
+Session = Annotated[str | None, typer.Option("--session", help="Only what belongs to this session.")]
+
+
+@app.callback()
+def group() -> None:
+    """Memory: remember, recall, forget."""
+
+
+@app.command()
+def remember(
+    text: Annotated[str | None, typer.Argument(help="What to remember; without it, standard input.")] = None,
+    collection: Annotated[
+        str, typer.Option("--in", help="knowledge, observation, reflection or learning.")
+    ] = "knowledge",
+    session: Annotated[str, typer.Option("--session", help="The session it belongs to.")] = "",
+    category: Annotated[str, typer.Option(help="A word to sort it by.")] = "",
+    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.")] = None,
+    entry_id: Annotated[str | None, typer.Option("--id", help="Replaces what has this id.")] = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Remember a text; when the command ends it can be recalled by meaning and by words."""
+    with opened(data) as rag:
+        entry = rag.remember(
+            collection,
+            sys.stdin.read() if text is None else text,
+            session_key=session,
+            category=category,
+            tags=tag or (),
+            entry_id=entry_id,
+        )
+        left = rag.close()
+    if json:
+        print_json({"entry": entry, "waiting": left})
+        return
+    console().print(f"{entry.collection} {entry.id}", markup=False)
+    if left:
+        console(stderr=True).print(f"{left} texts wait for the embedding model; words find them (homing rag queue)")
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="A question, in Chinese or English.")],
+    collection: Annotated[list[str] | None, typer.Option("--in", help="Only this collection; may be repeated.")] = None,
+    session: Session = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="How many at most.")] = None,
+    max_distance: Annotated[float | None, typer.Option(help="Leave out what is farther; 0 is off.")] = None,
+    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Recall what a question is about, nearest first."""
+    if mode not in ("hybrid", "semantic", "keyword"):
+        raise InvalidArgument(f"no mode named {mode!r}; known: hybrid, semantic, keyword")
+    given = {"limit": limit, "max_distance": max_distance, "session_key": session, "mode": mode}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if collection:
+        changes["collections"] = tuple(collection)
+    with opened(data) as rag:
+        found = rag.retrieve(query, **changes)
+    if json:
+        print_json({"query": query, **_as_json(found)})
+    else:
+        _show(query, found)
+
+
+@app.command(name="list")
+def list_entries(
+    collection: Annotated[str | None, typer.Argument(help="A collection; without it, how much each holds.")] = None,
+    session: Session = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Show what is remembered, the latest first."""
+    from rich.table import Table
+
+    with opened(data) as rag:
+        if collection is None:
+            counts = {name: rag.count(name) for name in rag.collections}
+            table = Table("collection", "entries")
+            for name, count in counts.items():
+                table.add_row(name, str(count))
+            print_json(counts) if json else console().print(table)
+            return
+        entries = rag.entries(collection, session_key=session, limit=limit)
+    if json:
+        print_json(entries)
+        return
+    table = Table()
+    # An id that is cut off cannot be handed to `forget`.
+    table.add_column("id", min_width=max((len(entry.id) for entry in entries), default=2))
+    for name in ("session", "category", "tags", "text"):
+        table.add_column(name)
+    for entry in entries:
+        shown = " ".join(entry.text.split())
+        table.add_row(entry.id, entry.session_key, entry.category, " ".join(entry.tags), shown[:200])
+    console().print(table)
+
+
+@app.command()
+def forget(
+    collection: Collection,
+    ids: Annotated[list[str], typer.Argument(help="The ids that `remember` and `list` print.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Forget entries with their vectors."""
+    with opened(data) as rag:
+        forgotten = rag.forget(collection, ids)
+    if not forgotten:
+        raise NotFound(f"nothing in {collection} has the id {', '.join(ids)}; homing rag list {collection} shows them")
+    print_json({"forgotten": forgotten}) if json else console().print(f"{forgotten} forgotten")
+
+
+@app.command()
+def queue(
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what was given up.")] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Show what waits to be embedded, and what was given up and why."""
+    from rich.table import Table
+    from rich.text import Text
+
+    with opened(data) as rag:
+        retried = rag.buffer.retry_dead_letters() if retry else 0
+        if retry:
+            with progress("Embedding", quiet=json) as step:
+                _embed(rag, step)
+        backlog, letters = rag.buffer.backlog(), rag.buffer.dead_letters()
+    if json:
+        print_json({"retried": retried, "backlog": backlog, "dead_letters": letters})
+        return
+    out = console()
+    out.print(f"{backlog.waiting} waiting ({backlog.failing} failed before, the oldest for {backlog.oldest:.0f} s)")
+    if retry:
+        out.print(f"{retried} tried again")
+    if letters:
+        table = Table("given up", "after", "error", "text")
+        for letter in letters:
+            source = f"{letter.request.collection} {letter.request.id}"
+            table.add_row(
+                source, f"{letter.attempts} tries", Text(letter.error), Text((letter.request.text or "")[:80])
+            )
+        out.print(table)
+        out.print("homing rag queue --retry tries them again")
+
+
+@app.command()
+def backfill(data: Data = None, json: Json = False) -> None:
+    """Embed what was remembered without a vector, or whose vector is out of date."""
+    with opened(data) as rag:
+        with progress("Looking", quiet=json) as step:
+            queued = rag.backfill(step)
+        with progress("Embedding", quiet=json) as step:
+            left = _embed(rag, step)
+    if json:
+        print_json({"queued": queued, "waiting": left})
+    else:
+        console().print(f"{queued} queued, {left} left" if left else f"{queued} queued and embedded")
+
+
+@contextmanager
+def opened(data: Path | None) -> Iterator[Rag]:
+    """The memory of a data folder, or of the one that is set."""
+    from homing.app import open_app
+    from homing.config import load
+
+    settings = load().settings
+    with open_app(data or settings.data, settings=settings) as app:
+        yield app.rag
+
+
+def _embed(rag: Rag, step: Callable[[int, int], None]) -> int:
+    """Work through the queue, telling how far it is; returns how many are left."""
+    total = rag.buffer.pending
+    with ThreadPoolExecutor(1) as worker:
+        working = worker.submit(rag.buffer.flush)
+        while not working.done():
+            step(max(0, total - rag.buffer.pending), total)
+            wait([working], timeout=0.2)
+        working.result()
+    return rag.buffer.pending
+
+
+def _as_json(found: Retrieved) -> dict[str, Any]:
+    return {
+        "mode": found.mode,
+        "degraded": found.degraded,
+        "reason": found.reason,
+        "notice": found.notice,
+        "hits": [{"distance": hit.distance, **_fields(hit)} for hit in found],
+        "timings": found.timings,
+    }
+
+
+def _fields(hit: Hit) -> dict[str, Any]:
+    return {name: getattr(hit, name) for name in ("collection", "id", "text", "metadata", "score", "fused", "keywords")}
+
+
+def _show(query: str, found: Retrieved) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    out = console()
+    if found.notice is not None:
+        out.print(Text(str(found.notice), "yellow"))
+    if not found:
+        out.print("没有相关的记忆 / Nothing is remembered about that.")
+    for hit in found:
+        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
+        out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.collection} {hit.id}", "cyan")))
+        out.print(Padding(excerpt(query, hit, 400), (0, 0, 0, 6)), soft_wrap=False)

@@ -1,0 +1,8 @@
+"""Proves that the parts work instead of asking whether they are there."""
+
+from __future__ import annotations
+
+from homing.doctor.checkup import diagnose
+from homing.doctor.finding import Finding, Status, healthy
+
+__all__ = ["Finding", "Status", "diagnose", "healthy"]
