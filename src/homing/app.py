@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from homing.embedders.provider import EmbeddingProvider
     from homing.folders.index import FolderIndex
     from homing.models.choice import Models
+    from homing.rag.memory import Rag
     from homing.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,27 @@ class Homing:
             keyword_weight=weights.keyword_weight,
             rrf_k=weights.rrf_k,
             deadline=weights.deadline,
+        )
+
+    @cached_property
+    def rag(self) -> Rag:
+        """What is remembered, and how it is recalled."""
+        from homing.rag.memory import Rag
+        from homing.rag.service import RetrieveOptions
+
+        recall = self.settings.embedding.rag
+        return Rag(
+            store=self.store,
+            embedder=self.embedder,
+            database=self.settings.data / "homing.db",
+            options=RetrieveOptions(
+                limit=recall.max_results,
+                collections=recall.collections,
+                max_distance=recall.max_distance,
+                deadline=self.settings.search.deadline,
+            ),
+            hybrid=self.search_options,
+            enabled=recall.enabled,
         )
 
     def folder(self, folder: str | Path) -> FolderIndex:
@@ -134,7 +156,9 @@ class Homing:
         )
 
     def close(self) -> None:
-        """Let go of the database. What was written is on disk already."""
+        """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
+        if "rag" in self.__dict__:
+            self.rag.close()
         if "store" in self.__dict__:
             self.store.close()
         if "models" in self.__dict__:

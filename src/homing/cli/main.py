@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from homing.cli import config, demo, doctor, embed, evaluate, models, search
+from homing.cli import config, demo, doctor, embed, evaluate, models, rag, search
 from homing.cli.output import exit_code, print_error
 from homing.errors import HomingError
 
@@ -25,6 +25,7 @@ app.command(name="embed")(embed.embed_texts)
 app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(doctor.run_doctor)
 app.command(name="demo")(demo.run_demo)
+app.add_typer(rag.app, name="rag")
 app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
 
