@@ -1,4 +1,4 @@
-"""Seed 001, Embedding & RAG: REQ-EMB-002 to 007 and 012 to 014, one test per scenario."""
+"""Seed 001, Embedding & RAG: REQ-EMB-002 to 007, 009 and 012 to 014, one test per scenario."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import pytest
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.chat import Message
+from homing.config import Settings
+from homing.doctor import Finding
+from homing.doctor.embedding import configured
 from homing.errors import StoreError
 from homing.rag.adapter import ContextAwareModelAdapter
 from homing.rag.content import KnowledgeStore
@@ -229,6 +232,27 @@ class TestAgentContextInjection:
         for system, _ in chat.asked:
             assert "Semantic Context (RAG)" in system.text
             assert "账单每月一号结算" in system.text
+
+
+class TestDoctorCheck:
+    """REQ-EMB-009."""
+
+    def embedding(self, providers: dict[str, dict[str, str]], **embedding: str) -> Finding:
+        settings = Settings.model_validate({"providers": providers, "embedding": embedding})
+        return next(finding for finding in configured(settings) if finding.check == "embedding")
+
+    def test_the_provider_configuration_is_validated(self) -> None:
+        assert self.embedding({}, provider="").status == "skip"
+        assert self.embedding({}, provider_id="nobody").status == "fail"
+        assert self.embedding({"a": {"type": "anthropic"}}, provider_id="a").status == "fail"
+        assert self.embedding({}, provider="bundled").status == "ok"
+
+    def test_the_availability_of_the_api_key_is_validated(self) -> None:
+        model = {"provider_id": "a", "model": "text-embedding-3-small"}
+        assert "API key" in self.embedding({"a": {"type": "openai"}}, **model).detail
+        assert self.embedding({"a": {"type": "openai", "api_key": "sk-1"}}, **model).status == "ok"
+        ollama = {"provider_id": "a", "model": "nomic-embed-text"}
+        assert self.embedding({"a": {"type": "ollama"}}, **ollama).status == "ok"
 
 
 class TestMaxDistanceFiltering:
