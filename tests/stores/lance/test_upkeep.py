@@ -19,7 +19,7 @@ from homing.testing.store_contract import ids, record, vector
 from homing.vectors import Matrix, normalise
 
 ROWS, WIDTH = 6_000, 32
-INDEXED = Limits(index=3_000, unindexed=200, unindexed_share=0.0, quiet=0.01)
+INDEXED = Limits(vectors=3_000, unindexed=200, unindexed_share=0.0, quiet=0.01)
 
 
 def files(folder: Path, kind: str) -> int:
@@ -168,7 +168,7 @@ def test_words_are_found_after_the_index_took_them_in(large: LanceStore) -> None
 
 
 def test_vectors_that_an_index_cannot_tell_apart_are_still_scanned_exactly(folder: Path) -> None:
-    store = LanceStore(folder, limits=Limits(index=300, quiet=0.0))
+    store = LanceStore(folder, limits=Limits(vectors=300, quiet=0.0))
     store.upsert([record(f"{number:04d}", 1, number * 1e-5, text="x") for number in range(600)])
     store.close()
     again = LanceStore(folder)

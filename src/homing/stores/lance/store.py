@@ -11,7 +11,7 @@ from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.attributes import wanted
 from homing.stores.batches import batches
-from homing.stores.lance import checkup, reading, text_search, vector_index, vector_search
+from homing.stores.lance import checkup, reading, text_search, vector_search
 from homing.stores.lance.address import Address
 from homing.stores.lance.catalog import Catalog, Entry
 from homing.stores.lance.database import Database
@@ -21,6 +21,7 @@ from homing.stores.lance.indexes import key_index, labels_index, words_index
 from homing.stores.lance.rows import Space, space_of
 from homing.stores.lance.table import Table, any_of
 from homing.stores.lance.upkeep import Limits, Upkeep
+from homing.stores.lance.vector_index import VectorIndex
 from homing.stores.lance.writing import Writer
 from homing.stores.store import CollectionInfo, SearchOptions
 from homing.vectors import Vector, as_vector
@@ -48,9 +49,8 @@ class LanceStore:
         self._catalog = Catalog(self.database)
         limits = limits or Limits()
         self._upkeep = Upkeep(
-            (key_index(from_rows=limits.index), labels_index(from_rows=limits.index), words_index()),
-            vectors=lambda table: vector_index.build(table, limits.index),
-            vectors_due=lambda table, rows: vector_index.is_due(table, rows, limits.index),
+            (key_index(from_rows=limits.lookup), labels_index(from_rows=limits.lookup), words_index()),
+            vectors=VectorIndex(limits.vectors),
             limits=limits,
         )
 

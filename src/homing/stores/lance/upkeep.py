@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +20,7 @@ from homing.errors import HomingError, StoreError
 from homing.stores.lance.faults import translated
 from homing.stores.lance.indexes import Index
 from homing.stores.lance.table import Table
+from homing.stores.lance.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,31 +39,27 @@ class Limits:
     unindexed: int = 1_000
     """Rows that no index has yet; of a large table, `unindexed_share` of its rows."""
     unindexed_share: float = 0.05
-    index: int = 20_000
-    """Rows below which reading them all is as fast as an index."""
+    lookup: int = 2_000
+    """Rows from which on keys and attributes are indexed …"""
+    vectors: int = 20_000
+    """… and from which on vectors are; with fewer, comparing all of them is as fast."""
     keep: timedelta = timedelta(seconds=10)
     """How long a version stays for those who still read it."""
     quiet: float = 0.25
     """Seconds without a write after which work begins …"""
     patience: float = 10.0
-    """… and seconds after which it begins in any case."""
+    """… and seconds after which files are merged in any case. Indexes wait: more rows are still coming."""
 
 
 class Upkeep:
     """Looks after the tables of one database, one at a time, in a thread that lives while there is something to do."""
 
     def __init__(
-        self,
-        indexes: Sequence[Index],
-        *,
-        vectors: Callable[[Table], None] | None = None,
-        vectors_due: Callable[[Table, int], bool] | None = None,
-        limits: Limits | None = None,
+        self, indexes: Sequence[Index], *, vectors: VectorIndex | None = None, limits: Limits | None = None
     ) -> None:
         self.limits = limits or Limits()
         self._indexes = indexes
         self._vectors = vectors
-        self._vectors_due = vectors_due
         self._changed = threading.Condition()
         self._due: dict[str, Table] = {}
         self._last_write = 0.0
@@ -87,21 +84,21 @@ class Upkeep:
 
     def is_due(self, table: Table) -> bool:
         """Whether anything should be done to a table."""
-        return self._untidy(table) or bool(self._missing(table)) or self._vectors_are_due(table)
+        vectors = self._vectors is not None and self._vectors.is_due(table)
+        return vectors or self._untidy(table) or bool(self._missing(table))
 
-    def tend(self, table: Table) -> None:
-        """Do everything that is due. Where another process is at it, nothing."""
+    def tend(self, table: Table, *, indexes: bool = True) -> None:
+        """Do what is due, with or without new indexes. Where another process is at it, nothing."""
         with _alone(table) as alone, translated(table.database.address):
             if not alone:
                 return
             if self._untidy(table):
                 with table.database.writing():
                     table.handle.optimize(cleanup_older_than=self.limits.keep)
-            for index in self._missing(table):
+            for index in self._missing(table) if indexes else []:
                 table.add_index(index)
-            if self._vectors_are_due(table):
-                assert self._vectors is not None
-                self._vectors(table)
+            if indexes and self._vectors is not None and self._vectors.is_due(table):
+                self._vectors.build(table)
 
     def close(self) -> None:
         """Finish what is due, without waiting for a pause."""
@@ -114,28 +111,35 @@ class Upkeep:
 
     def _work(self) -> None:
         while True:
-            self._wait_for_a_pause()
+            paused = self._wait_for_a_pause()
             with self._changed:
                 if not self._due:
                     self._worker = None
                     return
-                name = next(iter(self._due))
-                table = self._due.pop(name)
+                name, table = next(iter(self._due.items()))
+                del self._due[name]
+                if not paused:
+                    self._due[name] = table
             try:
-                self.tend(table)
+                self.tend(table, indexes=paused)
             except HomingError as error:
                 # Dropped meanwhile, closed, or overtaken by another machine: the next write looks again.
                 logger.info("%s: left untidied: %s", name, error)
+            except Exception:
+                # A thread has no caller to raise to. The store works on, slower.
+                logger.exception("%s: left untidied", name)
 
-    def _wait_for_a_pause(self) -> None:
+    def _wait_for_a_pause(self) -> bool:
+        """Whether writers have paused; False where they go on for longer than we wait."""
         began = time.monotonic()
         with self._changed:
             while not self._closing:
                 now = time.monotonic()
-                ready = min(self._last_write + self.limits.quiet, began + self.limits.patience)
-                if now >= ready:
-                    return
-                self._changed.wait(ready - now)
+                quiet, patient = self._last_write + self.limits.quiet, began + self.limits.patience
+                if now >= min(quiet, patient):
+                    return now >= quiet
+                self._changed.wait(min(quiet, patient) - now)
+        return True
 
     def _untidy(self, table: Table) -> bool:
         with translated(table.database.address):
@@ -157,9 +161,6 @@ class Upkeep:
             for index in self._indexes
             if index.column in columns and index.column not in there and rows >= index.from_rows
         ]
-
-    def _vectors_are_due(self, table: Table) -> bool:
-        return self._vectors_due is not None and self._vectors_due(table, table.count())
 
 
 def _versions(table: Table) -> int:

@@ -11,6 +11,7 @@ no number reaches the wanted recall the exact scan stays.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,27 +31,32 @@ QUERIES = 24
 TOP = 10
 
 
-def is_due(table: Table, rows: int, from_rows: int) -> bool:
-    """Whether a table has grown so much that its vectors should be indexed, or indexed anew."""
-    space = space_of(table.schema)
-    return space is not None and rows >= max(from_rows, 4 * space.indexed)
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """For tables with so many vectors; with fewer, comparing all of them is as fast."""
 
+    from_rows: int
 
-def build(table: Table, from_rows: int) -> None:
-    """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready."""
-    rows = table.count()
-    vectors = table.count("text_hash IS NOT NULL")
-    probes = 0
-    if vectors >= from_rows:
-        partitions = max(2, vectors // PARTITION)
+    def is_due(self, table: Table) -> bool:
+        """Whether a table has grown so much that its vectors should be indexed, or indexed anew."""
+        space = space_of(table.schema)
+        return space is not None and table.count() >= max(self.from_rows, 4 * space.indexed)
+
+    def build(self, table: Table) -> None:
+        """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready."""
+        rows = table.count()
+        vectors = table.count("text_hash IS NOT NULL")
+        probes = 0
+        if vectors >= self.from_rows:
+            partitions = max(2, vectors // PARTITION)
+            with table.database.writing():
+                table.note(VECTOR, {PROBES: "0"})
+            kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
+            table.handle.create_index(VECTOR, config=kind, replace=True)
+            probes = calibrate(table.snapshot(), partitions)
         with table.database.writing():
-            table.note(VECTOR, {PROBES: "0"})
-        kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
-        table.handle.create_index(VECTOR, config=kind, replace=True)
-        probes = calibrate(table.snapshot(), partitions)
-    with table.database.writing():
-        table.note(VECTOR, {PROBES: str(probes), INDEXED: str(rows)})
-    logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
+            table.note(VECTOR, {PROBES: str(probes), INDEXED: str(rows)})
+        logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
 
 
 def calibrate(handle: Handle, partitions: int) -> int:
