@@ -64,3 +64,8 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
 def test_generated_pages_are_up_to_date(name: str) -> None:
     pages = runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"]
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == pages[name](), "run `make docs`"
+
+
+def test_the_benchmark_page_says_what_was_measured() -> None:
+    page = runpy.run_path(str(ROOT / "tools" / "benchmarks.py"))["page"]
+    assert (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8") == page(), "run `make docs`"
