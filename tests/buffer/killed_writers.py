@@ -47,9 +47,10 @@ class Counting(FakeEmbedder):
 class Parts:
     """Content, buffer and store in one file of a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
         self.store, self.database = SqliteStore(folder / "homing.db"), Database(folder / "homing.db")
         provider = Counting(folder / "embedded.txt")
+        provider.delay = delay
         options = BufferOptions(batch_size=BATCH, batch_seconds=0.0)
         self.buffer = EmbeddingBuffer(provider, self.store, self.database, options)
         link = EmbeddingLink(self.buffer, self.store)
@@ -141,6 +142,15 @@ def kill(folder: Path, rounds: int, *, seed: int = 20) -> Aftermath:
     return found
 
 
+def drain(folder: Path, processes: int) -> Counter[str]:
+    """Empty the queue with several processes at once; returns how often each text was embedded."""
+    command = [sys.executable, "-m", "tests.buffer.killed_writers", "--drain", str(folder)]
+    running = [subprocess.Popen(command, cwd=Path(__file__).parents[2]) for _ in range(processes)]
+    for process in running:
+        assert process.wait(120) == 0
+    return Counter((folder / "embedded.txt").read_text(encoding="utf-8").splitlines())
+
+
 def _round(folder: Path, number: int, chance: random.Random) -> list[tuple[str, str, str | None]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.buffer.killed_writers", "--write", str(folder), str(number)],
@@ -165,6 +175,9 @@ def main() -> None:
     """Kill as many writers as the first argument says."""
     if sys.argv[1] == "--write":
         write(Path(sys.argv[2]), int(sys.argv[3]))
+        return
+    if sys.argv[1] == "--drain":
+        Parts(Path(sys.argv[2]), delay=0.02).buffer.flush(60)
         return
     with tempfile.TemporaryDirectory() as folder:
         found = kill(Path(folder), int(sys.argv[1]))

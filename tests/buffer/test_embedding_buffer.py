@@ -19,7 +19,7 @@ from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
-from tests.buffer.killed_writers import kill
+from tests.buffer.killed_writers import drain, kill
 
 QUICK = BufferOptions(batch_size=4, batch_seconds=0.05, backoff=0.01, attempts=2)
 
@@ -305,3 +305,14 @@ def test_killed_at_random_moments_nothing_saved_is_lost_and_nothing_deleted_stay
     aftermath = kill(tmp_path, rounds=15)
     assert aftermath.acknowledged > 15
     assert aftermath.whole, aftermath
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_queue_and_do_no_work_twice(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db")
+    parts.buffer.enqueue_all(note(str(number), f"text {number}") for number in range(300))
+    embedded = drain(tmp_path, processes=3)
+    assert len(embedded) == 300
+    assert set(embedded.values()) == {1}
+    assert len(parts.stored()) == 300
+    parts.close()
