@@ -16,7 +16,8 @@ LONGEST_NAME = 2_400
 
 _COUNTS = (
     "LEFT JOIN LATERAL (SELECT count(*) AS rows, sum(t.records)::bigint AS records, "
-    "sum(t.embedded)::bigint AS embedded, sum(t.words)::bigint AS words FROM tallies t WHERE t.collection = c.id AND t.user_id = c.user_id) t ON true"
+    "sum(t.embedded)::bigint AS embedded, sum(t.words)::bigint AS words "
+    "FROM tallies t WHERE t.collection = c.id AND t.user_id = c.user_id) t ON true"
 )
 
 

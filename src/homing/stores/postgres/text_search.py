@@ -1,6 +1,6 @@
 """The records that share words with a query, ranked by BM25, computed by the server in one statement.
 
-The index names the candidates; in each the asked words are found by bisection, and how many candidates have a word is
+The index names the records that have a word; how often it stands there is found by bisection, and how many they are is
 how rare it is. So both the candidates and the ranking are exact, and no statistics have to be kept.
 """
 
@@ -29,29 +29,29 @@ def search(connection: Connection, collection: Collection, query: str, limit: in
     if not terms or not collection.words:
         return []
     numbers = slots(collection.id, terms).tolist()
-    average = collection.words / collection.records
     filtered, values = conditions(collection.id, asked, "f.attributes")
     among = f"JOIN records f ON f.key = h.record{filtered}" if asked else ""
     rows = connection.execute(
         "WITH hits AS MATERIALIZED ("
-        "SELECT w.record, w.length, a.slot, w.counts[p.place]::float8 AS often FROM words w "
-        "CROSS JOIN unnest(%s::bigint[]) AS a(slot) CROSS JOIN LATERAL width_bucket(a.slot, w.slots) AS p(place) "
-        "WHERE w.slots && %s::bigint[] AND w.collection = %s AND w.user_id = %s AND w.slots[p.place] = a.slot), "
-        "rare AS (SELECT slot, ln(1 + (greatest(%s, count(*)) - count(*) + 0.5) / (count(*) + 0.5)) AS weight "
+        "SELECT w.record, w.length, a.slot, w.often FROM unnest(%s::bigint[]) AS a(slot) CROSS JOIN LATERAL ("
+        "SELECT record, length, counts[width_bucket(a.slot, slots)]::float8 AS often FROM words "
+        "WHERE slots @> ARRAY[a.slot] AND collection = %s AND user_id = %s) w), "
+        "rare AS (SELECT slot, ln(1 + (greatest(%s - count(*), 0) + 0.5::float8) / (count(*) + 0.5::float8)) AS weight "
         "FROM hits GROUP BY slot), "
-        "best AS (SELECT h.record, sum(("
-        f"rare.weight * h.often * {K1 + 1} / (h.often + {K1} * ({1 - B} + {B} * h.length / %s)) * {UNIT})::bigint) "
+        "best AS (SELECT h.record, sum((%s::float8 * rare.weight * h.often "
+        "/ (h.often + %s::float8 + %s::float8 * h.length))::bigint) "
         f"AS score FROM hits h JOIN rare USING (slot) {among} GROUP BY h.record "
         "ORDER BY score DESC FETCH FIRST %s ROWS WITH TIES) "
         f"SELECT {SHOWN}, best.score::float8 / {UNIT} FROM best JOIN records r ON r.key = best.record "
         "ORDER BY best.score DESC, r.id LIMIT %s",
-        _values(collection, numbers, average, values, limit),
+        _values(collection, numbers, values, limit),
         binary=True,
         prepare=False,
     ).fetchall()
     return [match(collection.name, row, score=row[4]) for row in rows]
 
 
-def _values(collection: Collection, numbers: list[int], average: float, filtered: list[Any], limit: int) -> list[Any]:
-    own = [collection.id, collection.user]
-    return [numbers, numbers, *own, collection.records, average, *filtered, limit, limit]
+def _values(collection: Collection, numbers: list[int], filtered: list[Any], limit: int) -> list[Any]:
+    average = collection.words / collection.records
+    constants = [float((K1 + 1) * UNIT), K1 * (1 - B), K1 * B / average]
+    return [numbers, collection.id, collection.user, collection.records, *constants, *filtered, limit, limit]
