@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psycopg
 import pytest
 
@@ -30,8 +32,9 @@ def small_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_search, "COMPARED", 4)
 
 
-def unit(rows: Matrix) -> Matrix:
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+def unit(rows: npt.NDArray[np.floating[Any]]) -> Matrix:
+    made: Matrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +82,7 @@ def scans(admin: psycopg.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def nearest(rows: Matrix, query: Vector, among: np.ndarray | None = None) -> list[str]:
+def nearest(rows: Matrix, query: Vector, among: npt.NDArray[np.int64] | None = None) -> list[str]:
     chosen = np.arange(len(rows)) if among is None else among
     return [f"{number:06d}" for number in chosen[np.argsort(-(rows[chosen] @ query), kind="stable")[:10]]]
 
