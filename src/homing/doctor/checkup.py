@@ -19,6 +19,7 @@ from homing.doctor.finding import Finding
 from homing.doctor.memory import remembered
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import HomingError
+from homing.rag.memory import COLLECTIONS as MEMORIES
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
 from homing.search import HybridOptions, search
@@ -141,7 +142,8 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
         if embedder is not None and info.model and info.model != embedder.id:
             yield Finding(name, "warn", f"{told}, but the model is now {embedder.id}", "index it again")
         elif embedder is not None and info.model and waiting:
-            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", "add them again, or search the folder")
+            mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
+            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend)
         else:
             yield Finding(name, "ok", told)
 
