@@ -90,6 +90,13 @@ def test_requests_wait_for_a_full_batch_or_for_the_time(tmp_path: Path) -> None:
     parts.close()
 
 
+def test_requests_for_several_collections_go_out_in_one_batch(parts: Parts) -> None:
+    parts.buffer.enqueue_all(EmbedRequest(collection, "a", f"text in {collection}") for collection in ("x", "y", "z"))
+    assert parts.buffer.flush()
+    assert parts.provider.calls == 1
+    assert [info.embedded for info in parts.store.collections()] == [1, 1, 1]
+
+
 def test_a_batch_is_bounded_in_bytes(tmp_path: Path) -> None:
     parts = Parts(tmp_path / "homing.db", options=BufferOptions(batch_size=100, batch_bytes=10_000))
     parts.buffer.enqueue_all(note(str(number), f"{number}" * 6_000) for number in range(4))

@@ -252,11 +252,14 @@ class EmbeddingBuffer:
 
     def _keep(self, claimed: Sequence[Claimed]) -> None:
         """Embed and store, except what a killed worker had stored but not taken off the queue."""
+        fresh: dict[str, tuple[EmbeddingProvider | None, list[EmbedRequest]]] = {}
         for collection, requests in _by_collection(claimed):
             provider = self._provider_of(collection)
             known = {record.id: record for record in self._store.get(collection, [one.id for one in requests])}
-            fresh = [one for one in requests if not _is_kept(one, known.get(one.id), provider)]
-            self._store.upsert(_records(fresh, provider))
+            _, together = fresh.setdefault("" if provider is None else provider.id, (provider, []))
+            together += [one for one in requests if not _is_kept(one, known.get(one.id), provider)]
+        for provider, together in fresh.values():
+            self._store.upsert(_records(together, provider))
 
     def _provider_of(self, collection: str) -> EmbeddingProvider | None:
         """A collection keeps the model of its vectors, whatever the default is by now."""
