@@ -17,7 +17,7 @@ from typing import Any
 from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
 from homing.stores.lance.address import LOCK, Address
 from homing.stores.lance.durable import durable
-from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, arrow, lancedb
+from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, Reader, arrow, lancedb, run
 from homing.stores.lance.faults import translated
 from homing.stores.lance.locking import WAIT, WriteLock
 from homing.stores.lance.table import Table, key_field
@@ -43,11 +43,13 @@ class Database:
         self._prepare_folder()
         self.lock = WriteLock(self.address.lock, wait=wait)
         with translated(self.address):
-            self._connection = lancedb().connect(
-                self.address.uri,
-                read_consistency_interval=timedelta(0),
-                storage_options=dict(self.address.options) or None,
-            )
+            self._options = {
+                "read_consistency_interval": timedelta(0),
+                "storage_options": dict(self.address.options) or None,
+                "session": lancedb().Session(),
+            }
+            self._connection = lancedb().connect(self.address.uri, **self._options)
+            self._reading = run(lancedb().connect_async(self.address.uri, **self._options))
             self.mark = self._marked()
 
     def table(self, name: str) -> Table | None:
@@ -62,6 +64,11 @@ class Database:
         """LanceDB's own handle of a table that exists."""
         self.check_open()
         return self._connection.open_table(name)
+
+    def reader(self, name: str) -> Reader:
+        """LanceDB's other handle of it, for searches."""
+        self.check_open()
+        return run(self._reading.open_table(name))
 
     def create(self, name: str, schema: ArrowSchema, rows: ArrowTable | None = None) -> Table:
         """A new table with these rows, in one commit. The lock must be held."""

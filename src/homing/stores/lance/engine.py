@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import threading
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from homing.errors import MissingExtra
 
@@ -14,6 +15,10 @@ ArrowSchema = Any
 """A `pyarrow.Schema`."""
 Handle = Any
 """A `lancedb.table.Table`: may be used by several threads, reads the newest version at every call."""
+Reader = Any
+"""A `lancedb.table.AsyncTable`, likewise. LanceDB's other calls go through one of these, several times a search."""
+
+T = TypeVar("T")
 
 
 def lancedb() -> Any:
@@ -29,6 +34,12 @@ def arrow() -> Any:
 def part(name: str) -> Any:
     """A module of the library: `part("index")` is `lancedb.index`."""
     return _imported(f"lancedb.{name}")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work on readers. It is done in LanceDB's event loop: one change of threads, however many calls."""
+    found: T = part("background_loop").LOOP.run(work)
+    return found
 
 
 def preload() -> threading.Thread:

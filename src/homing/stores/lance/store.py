@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.attributes import wanted
@@ -18,7 +17,7 @@ from homing.stores.lance.database import Database
 from homing.stores.lance.faults import fault, is_gone
 from homing.stores.lance.filtering import condition
 from homing.stores.lance.indexes import key_index, labels_index, words_index
-from homing.stores.lance.rows import Space, space_of
+from homing.stores.lance.rows import space_of
 from homing.stores.lance.table import Table, any_of
 from homing.stores.lance.upkeep import Limits, Upkeep
 from homing.stores.lance.vector_index import VectorIndex
@@ -76,10 +75,7 @@ class LanceStore:
         model = options.model if options is not None else ""
 
         def ask(table: Table) -> list[Match]:
-            space = space_of(table.schema)
-            if space is None or not limit or not _fits(table, space, collection, query, model):
-                return []
-            return vector_search.search(table, space, collection, query, limit, asked)
+            return vector_search.search(table, collection, query, limit, asked, model) if limit else []
 
         return self._read(collection, ask, [])
 
@@ -197,22 +193,3 @@ def _counted(name: str) -> Callable[[Table], CollectionInfo]:
         return CollectionInfo(name, records, embedded, space.model, space.dimensions)
 
     return ask
-
-
-def _fits(table: Table, space: Space, collection: str, query: Vector, model: str) -> bool:
-    """Whether the query can be compared with what is there; False where no vector is left. Refuses one that cannot."""
-    if len(query) == space.dimensions and model in ("", space.model):
-        return True
-    if not table.handle.count_rows("text_hash IS NOT NULL"):
-        return False
-    if len(query) != space.dimensions:
-        raise DimensionMismatch(
-            f"collection {collection!r} holds vectors of {space.dimensions} dimensions, the query has {len(query)}; "
-            "embed it with the model of the collection",
-            details={"expected": space.dimensions, "actual": len(query)},
-        )
-    raise ModelMismatch(
-        f"collection {collection!r} holds vectors of {space.model!r}, the query comes from {model!r}; "
-        "embed it with that model, or embed the collection again",
-        details={"collection": collection, "expected": space.model, "actual": model},
-    )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from homing.stores.lance.durable import durable
-from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, arrow
+from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, Reader, arrow
 from homing.stores.lance.faults import translated
 from homing.stores.lance.indexes import Index
 
@@ -45,6 +46,11 @@ class Table:
         self.database = database
         self.name = name
         self.handle = handle
+
+    @cached_property
+    def reader(self) -> Reader:
+        """For searches; see `engine.run`."""
+        return self.database.reader(self.name)
 
     @property
     def version(self) -> int:

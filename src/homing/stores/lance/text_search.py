@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homing.records import Match
-from homing.stores.lance.engine import part
+from homing.stores.lance.engine import part, run
 from homing.stores.lance.rows import SHOWN, match_of
 from homing.stores.lance.table import Table
 from homing.text.tokens import query_terms
@@ -18,10 +18,10 @@ def search(table: Table, collection: str, query: str, limit: int, condition: str
     asked = part("query").MatchQuery(" ".join(terms), "words")
     reach = limit + 32
     while True:
-        builder = table.handle.search(asked, query_type="fts").limit(reach).select([*SHOWN, "_score"])
+        builder = table.reader.query().nearest_to_text(asked).limit(reach).select([*SHOWN, "_score"])
         if condition is not None:
-            builder = builder.where(condition, prefilter=True)
-        rows = builder.to_arrow().to_pylist()
+            builder = builder.where(condition)
+        rows = run(builder.to_arrow()).to_pylist()
         found = {row["id"]: row for row in sorted(rows, key=lambda row: (row["_score"], row["id"]))}
         best = sorted(found.values(), key=lambda row: (-row["_score"], row["id"]))
         if len(rows) < reach or best[-1]["_score"] < best[limit - 1]["_score"]:

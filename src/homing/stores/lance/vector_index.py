@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homing.stores.lance.engine import Handle, part
+from homing.stores.lance.engine import Handle, part, run
 from homing.stores.lance.rows import INDEXED, PROBES, VECTOR, matrix_of, space_of
 from homing.stores.lance.table import Table
 from homing.stores.lance.vector_search import nearest
-from homing.vectors import Matrix, normalise
+from homing.vectors import Matrix, Vector, normalise
 
 logger = logging.getLogger(__name__)
 
@@ -53,20 +53,20 @@ class VectorIndex:
                 table.note(VECTOR, {PROBES: "0"})
             kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
             table.handle.create_index(VECTOR, config=kind, replace=True)
-            probes = calibrate(table.snapshot(), partitions)
+            probes = calibrate(table, partitions)
         with table.database.writing():
             table.note(VECTOR, {PROBES: str(probes), INDEXED: str(rows)})
         logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
 
 
-def calibrate(handle: Handle, partitions: int) -> int:
+def calibrate(table: Table, partitions: int) -> int:
     """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
-    queries = _queries(handle)
-    truth = [_ids(handle, query, 0) for query in queries]
+    queries = _queries(table.handle)
+    truth = [_ids(table, query, 0) for query in queries]
     probes = 4
     while True:
         probes = min(probes, partitions)
-        found = [_ids(handle, query, probes) for query in queries]
+        found = [_ids(table, query, probes) for query in queries]
         recall = np.mean([len(true & near) / len(true) for true, near in zip(truth, found, strict=True)])
         if recall >= RECALL:
             return probes
@@ -84,5 +84,6 @@ def _queries(handle: Handle) -> Matrix:
     return normalise(rows + 0.7 * normalise(noise))
 
 
-def _ids(handle: Handle, query: Matrix, probes: int) -> set[str]:
-    return set(nearest(handle, query, TOP, probes).select(["id", "_distance"]).to_arrow()["id"].to_pylist())
+def _ids(table: Table, query: Vector, probes: int) -> set[str]:
+    found = run(nearest(table.reader, query, TOP, probes).select(["id", "_distance"]).to_arrow())
+    return set(found["id"].to_pylist())

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match
-from homing.stores.lance.engine import Handle
-from homing.stores.lance.rows import SHOWN, VECTOR, Space, match_of, matrix_of
+from homing.stores.lance.engine import ArrowTable, Reader, run
+from homing.stores.lance.rows import SHOWN, VECTOR, Space, match_of, matrix_of, space_of
 from homing.stores.lance.table import Table
 from homing.vectors import Vector
 
@@ -19,13 +20,17 @@ FOUND = [*SHOWN, VECTOR, "_distance"]
 
 
 def search(
-    table: Table, space: Space, collection: str, query: Vector, limit: int, condition: str | None
+    table: Table, collection: str, query: Vector, limit: int, condition: str | None, model: str = ""
 ) -> list[Match]:
-    """The nearest `limit` rows by distance and then id."""
-    probes = _probes(table, space, condition)
+    """The nearest `limit` rows by distance and then id. Refuses a query that cannot be compared with what is there."""
     reach = limit + 8
     while True:
-        rows = nearest(table.handle, query, reach, probes, condition).select(FOUND).to_arrow()
+        space, rows = run(_asked(table.reader, query, model, reach, condition))
+        if space is None:
+            return []
+        if rows is None:
+            _refuse(table, space, collection, query, model)
+            return []
         matches = _matches(rows, collection, query)
         if len(rows) < reach or matches[-1].distance != matches[limit - 1].distance:
             return _unique(matches)[:limit]
@@ -33,11 +38,26 @@ def search(
         reach *= 8
 
 
-def nearest(handle: Handle, query: Vector, reach: int, probes: int, condition: str | None = None) -> Any:
+async def _asked(
+    reader: Reader, query: Vector, model: str, reach: int, condition: str | None
+) -> tuple[Space | None, ArrowTable | None]:
+    """What the table's vectors are, and the rows that were found among them, if the query can be compared."""
+    space = space_of(await reader.schema())
+    if space is None or len(query) != space.dimensions or model not in ("", space.model):
+        return space, None
+    probes = space.probes
+    if probes and condition is not None:
+        # What fulfils a rare condition is spread over more partitions than the query's nearest ones.
+        share = await reader.count_rows(condition) / max(1, await reader.count_rows())
+        probes = math.ceil(probes / max(share, 1e-4))
+    return space, await nearest(reader, query, reach, probes, condition).select(FOUND).to_arrow()
+
+
+def nearest(reader: Reader, query: Vector, reach: int, probes: int, condition: str | None = None) -> Any:
     """A search for the nearest rows; without probes an exact one."""
-    builder = handle.search(query, vector_column_name=VECTOR).distance_type("cosine").limit(reach)
+    builder = reader.query().nearest_to(query).column(VECTOR).distance_type("cosine").limit(reach)
     if condition is not None:
-        builder = builder.where(condition, prefilter=True)
+        builder = builder.where(condition)
     if not probes:
         return builder.bypass_vector_index()
     # The index holds rounded vectors. Some more of its rows than are wanted are compared exactly, in full.
@@ -46,15 +66,23 @@ def nearest(handle: Handle, query: Vector, reach: int, probes: int, condition: s
     return builder if condition is None else builder.maximum_nprobes(0)
 
 
-def _probes(table: Table, space: Space, condition: str | None) -> int:
-    if not space.probes or condition is None:
-        return space.probes
-    # What fulfils a rare condition is spread over more partitions than the query's nearest ones.
-    share = table.count(condition) / max(1, table.count())
-    return math.ceil(space.probes / max(share, 1e-4))
+def _refuse(table: Table, space: Space, collection: str, query: Vector, model: str) -> None:
+    if not table.count("text_hash IS NOT NULL"):
+        return
+    if len(query) != space.dimensions:
+        raise DimensionMismatch(
+            f"collection {collection!r} holds vectors of {space.dimensions} dimensions, the query has {len(query)}; "
+            "embed it with the model of the collection",
+            details={"expected": space.dimensions, "actual": len(query)},
+        )
+    raise ModelMismatch(
+        f"collection {collection!r} holds vectors of {space.model!r}, the query comes from {model!r}; "
+        "embed it with that model, or embed the collection again",
+        details={"collection": collection, "expected": space.model, "actual": model},
+    )
 
 
-def _matches(rows: Any, collection: str, query: Vector) -> list[Match]:
+def _matches(rows: ArrowTable, collection: str, query: Vector) -> list[Match]:
     # Summed row by row, so that equal vectors get equal distances wherever they stand, and ties are ties.
     cosines = (matrix_of(rows).astype(np.float64) * query.astype(np.float64)).sum(axis=1)
     distances = np.maximum(0.0, 1.0 - cosines).tolist()
