@@ -16,9 +16,11 @@ from homing.search import HybridOptions, search
 from homing.vectors import Matrix
 
 if TYPE_CHECKING:
+    from homing.devices.saved import SavedDevices
     from homing.embedders.provider import EmbeddingProvider
     from homing.folders.index import FolderIndex
     from homing.models.choice import Models
+    from homing.models.switch import ModelSwitch
     from homing.rag.memory import Rag
     from homing.stores.store import Store
 
@@ -55,6 +57,18 @@ class Homing:
         from homing.resolve import open_models
 
         return open_models(self.settings)
+
+    @property
+    def stores(self) -> list[Store]:
+        """Every store of this folder: what a change of the model is for."""
+        return [self.store]
+
+    @cached_property
+    def switch(self) -> ModelSwitch:
+        """Changes the default model without costing anybody an answer."""
+        from homing.models.switch import ModelSwitch
+
+        return ModelSwitch(self.models, lambda: self.stores)
 
     @property
     def embedder(self) -> EmbeddingProvider | None:
@@ -95,6 +109,13 @@ class Homing:
             hybrid=self.search_options,
             enabled=recall.enabled,
         )
+
+    @cached_property
+    def devices(self) -> SavedDevices:
+        """The home that was loaded into this folder, and how it is asked."""
+        from homing.devices.saved import SavedDevices
+
+        return SavedDevices(self.settings.data, embedder=self.embedder)
 
     def folder(self, folder: str | Path) -> FolderIndex:
         """The text files below a folder, indexed in this data folder."""

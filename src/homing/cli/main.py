@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from homing.cli import config, demo, doctor, embed, evaluate, models, rag, search
+from homing.cli import config, demo, devices, doctor, embed, evaluate, models, providers, rag, search, switching
 from homing.cli.output import exit_code, print_error
 from homing.errors import HomingError
 
@@ -25,8 +25,14 @@ app.command(name="embed")(embed.embed_texts)
 app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(doctor.run_doctor)
 app.command(name="demo")(demo.run_demo)
+models.app.command(name="default")(switching.change_default)
+models.app.command(name="status")(switching.show_status)
+models.app.command(name="rollback")(switching.roll_back)
+models.app.command(name="discard")(switching.discard_kept)
+app.add_typer(devices.app, name="devices")
 app.add_typer(rag.app, name="rag")
 app.add_typer(models.app, name="models")
+app.add_typer(providers.app, name="providers")
 app.add_typer(config.app, name="config")
 
 

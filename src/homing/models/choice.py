@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import HomingError, ModelNotReady
+from homing.errors import HomingError, ModelNotReady, NotFound
 from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
-from homing.models.records import LLMModel
+from homing.models.records import LOCAL, LLMModel, LLMProvider
 from homing.models.registry import Found
 from homing.stores.sqlite.database import Database
 
@@ -96,6 +97,29 @@ class Models:
         manager = self._existing()
         return None if manager is None else manager.service.get_default_model("embedding")
 
+    def find(self, name: str, provider: str | None = None) -> Found:
+        """The configured model of that name; a model on this machine is configured by being named here."""
+        config = self.config
+        config.ensure_default_embedding_model()
+        known = {one.model_key for one in self.configured()}
+        if name not in known and provider in (None, LOCAL):
+            with suppress(NotFound):
+                width = self._adapters.unlisted(name).dimensions
+                if all(one.name != LOCAL for one in self.providers()):
+                    config.create_provider(LOCAL, LOCAL)
+                config.create_model(LOCAL, name, model_config={"local": True, "dimensions": width})
+        return self.manager.model_registry.find_model(provider, name)
+
+    def configured(self) -> list[LLMModel]:
+        """The embedding models in the database."""
+        manager = self._existing()
+        return [] if manager is None else manager.service.list_models("embedding")
+
+    def providers(self) -> list[LLMProvider]:
+        """The providers in the database."""
+        manager = self._existing()
+        return [] if manager is None else manager.service.list_providers()
+
     def adapter(self, model: LLMModel) -> EmbeddingProvider:
         """What embeds with a configured model."""
         return self.manager.get_or_create_adapter(Found(self.config.get_provider(model.provider_id), model))
@@ -126,10 +150,8 @@ class Models:
 
     def _candidates(self, identity: str) -> Iterator[EmbeddingProvider]:
         """Every embedder that may be the one, the configured ones first. What cannot be made is passed over."""
-        manager = self._existing()
-        models = [] if manager is None else manager.service.list_models("embedding")
         makers: list[Callable[[], EmbeddingProvider | None]] = [lambda: self._settled]
-        makers += [partial(self.adapter, model) for model in models]
+        makers += [partial(self.adapter, model) for model in self.configured()]
         if identity.startswith("local/"):
             makers.append(partial(self._adapters.unlisted, identity.removeprefix("local/").rpartition("@")[0]))
         for make in makers:

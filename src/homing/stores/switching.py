@@ -41,7 +41,10 @@ class SwitchesModels(Protocol):
         """The models whose vectors are held, the one that answers first."""
 
     def stage(self, collection: str, model: str, dimensions: int) -> None:
-        """Make room for the vectors of a model, and let go of all but these and those that answer."""
+        """Make room for the vectors of a model, and let go of others that do not answer.
+
+        Those that are some record's only vectors stay. Staging the model that answers changes nothing.
+        """
 
     def missing(self, collection: str, model: str) -> Iterator[VectorRecord]:
         """The records that have a vector, but none of this model; without their vectors, in no particular order."""
@@ -60,7 +63,10 @@ class SwitchesModels(Protocol):
         """
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of the vectors of a model that does not answer; returns how many there were."""
+        """Let go of the vectors of a model that does not answer; returns how many there were.
+
+        Refused with InvalidArgument where they are some record's only ones.
+        """
 
 
 @runtime_checkable

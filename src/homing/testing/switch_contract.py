@@ -181,6 +181,21 @@ class SwitchContract:
         store.stage("things", "contract/third@3", 3)
         assert store.check() == []
 
+    def test_the_only_vector_of_a_record_is_never_let_go(self, store: SwitchingStore) -> None:
+        switch(store)
+        store.upsert([VectorRecord("d", "things", new_vector(0, 1), {}, "新的", NEW)])
+        store.activate("things", MODEL, complete=False)
+        store.stage("things", MODEL, WIDTH)
+        store.stage("things", "contract/third@3", 3)
+        assert "d" in {one.id for one in store.missing("things", "contract/third@3")}
+        assert [one.id for one in store.missing("things", MODEL)] == ["d"]
+        with pytest.raises(InvalidArgument, match="no other"):
+            store.discard("things", NEW)
+        store.add_vectors([record("d", 0, 1, text="新的")])
+        assert store.discard("things", NEW) == 4
+        assert ids(store.search("things", vector(0, 1), 1)) == ["d"]
+        assert store.check() == []
+
     def test_what_does_not_answer_can_be_let_go(self, store: SwitchingStore) -> None:
         switch(store)
         with pytest.raises(InvalidArgument, match="answer"):

@@ -19,7 +19,6 @@ def findings(connection: apsw.Connection) -> Iterator[str]:
         yield f"the file is damaged: {'; '.join(damage)}"
         return
     yield from _records(connection)
-    yield from _spaces(connection)
     for collection, name in rows(connection, "SELECT id, name FROM collections"):
         yield from _keywords(connection, collection, name)
     for space, model, dimensions in rows(connection, "SELECT id, model, dimensions FROM spaces"):
@@ -80,16 +79,6 @@ def _keywords(connection: apsw.Connection, collection: int, name: str) -> Iterat
     stray = _number(connection, f"{held} WHERE id {within} AND id NOT IN (SELECT key FROM records)")
     if stray:
         yield f"{stray} entries of the keyword index of collection {name!r} belong to no record"
-
-
-def _spaces(connection: apsw.Connection) -> Iterator[str]:
-    # Two models are a switch under way, or one that can be undone; a third is let go before it could be written.
-    for name, models in rows(
-        connection,
-        "SELECT c.name, group_concat(s.model, ', ') FROM matrices m JOIN collections c ON c.id = m.collection "
-        "JOIN spaces s ON s.id = m.space WHERE m.live > 0 GROUP BY c.id HAVING count(*) > 2",
-    ):
-        yield f"collection {name!r} holds vectors of models that do not belong there: {models}"
 
 
 def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:

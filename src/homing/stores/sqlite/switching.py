@@ -61,16 +61,19 @@ def spaces(connection: apsw.Connection, collection: Collection) -> list[Space]:
 
 def stage(connection: apsw.Connection, collection: Collection, model: str, dimensions: int) -> None:
     """Make room for a model's vectors."""
-    for one in spaces(connection, collection):
-        if one.info.active and one.info.model == model and one.info.dimensions != dimensions:
+    held = spaces(connection, collection)
+    for one in held:
+        if one.info.model == model and one.info.dimensions != dimensions:
             raise DimensionMismatch(
                 f"the vectors of {model!r} that are there have {one.info.dimensions} dimensions, not {dimensions}; "
                 "give the model an identity that says its width",
                 details={"expected": one.info.dimensions, "actual": dimensions},
             )
+        if one.info.model == model and one.info.active:
+            return
     space = create_space(connection, model, dimensions)
-    for other in spaces(connection, collection):
-        if other.id != space and not other.info.active:
+    for other in held:
+        if other.id != space and not other.info.active and not _only_there(connection, collection, other):
             _discard(connection, collection, other)
     # A matrix that is made again must not be taken for the one that a reader may still hold in memory.
     connection.execute(
@@ -155,8 +158,25 @@ def discard(connection: apsw.Connection, name: str, collection: Collection, mode
         return 0
     if space.info.active:
         raise InvalidArgument(f"the vectors of {model!r} answer for collection {name!r}; activate others first")
+    if lost := _only_there(connection, collection, space):
+        raise InvalidArgument(
+            f"{lost} records of collection {name!r} have a vector of {model!r} and no other; embed them first"
+        )
     _discard(connection, collection, space)
     return space.info.embedded
+
+
+def _only_there(connection: apsw.Connection, collection: Collection, space: Space) -> int:
+    """How many records have a vector in this space and in no other."""
+    start = keywords.first_key(collection.id)
+    [(count,)] = rows(
+        connection,
+        "SELECT count(*) FROM embeddings e WHERE e.space = ?2 AND e.record >= ?3 AND e.record < ?4 AND NOT EXISTS ("
+        "SELECT 1 FROM matrices m JOIN embeddings o ON o.space = m.space AND o.record = e.record "
+        "WHERE m.collection = ?1 AND m.space <> ?2)",
+        (collection.id, space.id, start, start + keywords.RANGE),
+    )
+    return int(count)
 
 
 def _discard(connection: apsw.Connection, collection: Collection, space: Space) -> None:
