@@ -1,0 +1,1 @@
+"""Homing for other programs: over HTTP, stdio and MCP."""
