@@ -193,7 +193,7 @@ def _snake_key(key: str) -> str:
 
 
 def refer(value: str) -> str:
-    """The value, or what the variable holds that it refers to as `${NAME}`. Raises ConfigError where that is not set."""
+    """The value, or what the variable that it names as `${NAME}` holds. Raises ConfigError where that is not set."""
     found: str = _refer(value, os.environ)
     return found
 
