@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from homing.cli import config, demo, devices, doctor, embed, evaluate, models, providers, rag, search, switching
+from homing.cli import (
+    calibrate,
+    config,
+    demo,
+    devices,
+    doctor,
+    embed,
+    evaluate,
+    models,
+    providers,
+    rag,
+    search,
+    switching,
+)
 from homing.cli.output import exit_code, print_error
 from homing.errors import HomingError
 
@@ -29,6 +42,7 @@ models.app.command(name="default")(switching.change_default)
 models.app.command(name="status")(switching.show_status)
 models.app.command(name="rollback")(switching.roll_back)
 models.app.command(name="discard")(switching.discard_kept)
+models.app.command(name="calibrate")(calibrate.calibrate_model)
 app.add_typer(devices.app, name="devices")
 app.add_typer(rag.app, name="rag")
 app.add_typer(models.app, name="models")
