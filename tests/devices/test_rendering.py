@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from homing.devices import DeviceRetriever, render
 from homing.errors import InvalidArgument
