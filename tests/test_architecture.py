@@ -19,22 +19,22 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
     frozenset({"vectors", "fusion"}),
-    frozenset({"records", "legs"}),
+    frozenset({"records", "legs", "database"}),
     frozenset({"text"}),
     frozenset({"embedders", "stores", "chat"}),
     frozenset({"search", "config", "buffer"}),
     frozenset({"models"}),
-    frozenset({"folders", "rag", "devices", "evaluation", "resolve", "testing"}),
+    frozenset({"folders", "rag", "devices", "skills", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),
     frozenset({"server"}),
     frozenset({"cli"}),
 )
-CAPABILITIES = frozenset({"folders", "rag", "devices"})
+CAPABILITIES = frozenset({"folders", "rag", "devices", "skills"})
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "misc"})
 HEAVY = frozenset({"numpy", "onnxruntime", "tokenizers", "apsw", "pydantic", "rich", "typer", "httpx2", "asyncio"})
 ADAPTER_LIBRARIES = frozenset({"onnxruntime", "tokenizers", "apsw", "sqlite_vec", "httpx2", "onnx", "simsimd"})
-ADAPTERS = frozenset({"embedders", "stores", "chat"})
+ADAPTERS = frozenset({"database", "embedders", "stores", "chat"})
 
 
 def part_of(path: Path) -> str:

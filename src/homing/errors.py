@@ -23,7 +23,8 @@
     │   ├── ModelMismatch            MODEL_MISMATCH                the collection was embedded by another model
     │   ├── StoreReadOnly            STORE_READ_ONLY               the folder or file cannot be written
     │   ├── StoreUnavailable         STORE_UNAVAILABLE             the server of the store cannot be reached; try again
-    │   └── StoreBusy                STORE_BUSY                    another process holds the write lock
+    │   ├── StoreBusy                STORE_BUSY                    another process holds the write lock
+    │   └── LanceSearchError         LANCE_SEARCH_ERROR            the table of skills cannot be read
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
 
 A message says what failed, on what, and what to do next. It never contains a key.
@@ -194,6 +195,12 @@ class StoreBusy(StoreError):
     """Another process holds the write lock for longer than we wait."""
 
     code = "STORE_BUSY"
+
+
+class LanceSearchError(StoreError):
+    """The table of skills cannot be reached or read."""
+
+    code = "LANCE_SEARCH_ERROR"
 
 
 class RetrievalFailed(HomingError):

@@ -1,0 +1,146 @@
+"""Brings the index up to date with a folder of skills: only what changed is read in full and embedded."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from homing.embedders.provider import EmbeddingProvider
+from homing.records import Metadata
+from homing.skills.discovery import Place, skill_places
+from homing.skills.indexing import rows_for
+from homing.skills.marker import Marker, can_mark, content_hash, now
+from homing.skills.scan_report import ScanEntry, ScanReport
+from homing.skills.skill_file import SkillFile, Unreadable, parse_skill, read_content
+from homing.skills.skill_table import SkillTable
+
+log = logging.getLogger(__name__)
+
+BATCH = 256
+"""Skills that are embedded and written together."""
+
+Progress = Callable[[int, int], None]
+"""Called with how many folders are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    place: Place
+    size: int
+    hash: str
+    file: SkillFile
+
+
+class Scan:
+    """One scan of one folder."""
+
+    def __init__(self, folder: Path, table: SkillTable, embedder: EmbeddingProvider | None) -> None:
+        self._folder = folder
+        self._table = table
+        self._embedder = embedder
+        self._model = "" if embedder is None else embedder.id
+        self._entries: list[ScanEntry] = []
+        self._degraded = False
+
+    def run(self, progress: Progress | None = None) -> ScanReport:
+        """Index what is new or changed, leave the rest, forget what is gone. One bad file never stops it."""
+        started = time.perf_counter()
+        places = list(skill_places(self._folder))
+        known = self._table.notes()
+        changed = [one for place in places if (one := self._look(place, known)) is not None]
+        done = len(places) - len(changed)
+        for start in range(0, len(changed), BATCH):
+            batch = changed[start : start + BATCH]
+            self._index(batch)
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(places))
+        if progress is not None:
+            progress(len(places), len(places))
+        self._forget(known)
+        entries = tuple(sorted(self._entries, key=lambda entry: entry.path))
+        return ScanReport(str(self._folder), entries, time.perf_counter() - started, self._degraded)
+
+    def _look(self, place: Place, known: dict[str, Metadata]) -> _Changed | None:
+        """What is to be indexed of a place; None, with its entry, where there is nothing to do."""
+        if place.passed_over:
+            self._skip(place, place.passed_over)
+            return None
+        note = known.get(str(place.folder), {})
+        try:
+            content = read_content(place.file)
+            found = content_hash(content)
+            if self._is_unchanged(place.folder, len(content), found, note):
+                log.info("Skipping unchanged skill: %s", note["name"])
+                flags = tuple(note.get("flags", ()))
+                self._entries.append(ScanEntry(str(place.folder), str(note["name"]), "unchanged", flags=flags))
+                return None
+            return _Changed(place, len(content), found, parse_skill(content, place.folder))
+        except Unreadable as error:
+            self._skip(place, str(error))
+            return None
+
+    def _is_unchanged(self, folder: Path, size: int, content: str, note: Metadata) -> bool:
+        if (note.get("content"), note.get("model")) != (content, self._model):
+            return False
+        marker = Marker.read(folder)
+        if marker is None:
+            # Where nothing can be written beside the skill, the database alone remembers.
+            return not can_mark(folder)
+        return marker.matches(size, content, self._model)
+
+    def _index(self, batch: Sequence[_Changed]) -> None:
+        time_of = now()
+        skills = [replace(one.file.skill, metadata=_noted(one, time_of), path=str(one.place.folder)) for one in batch]
+        rows = rows_for(skills, [one.hash for one in batch], self._embedder)
+        embedded = rows[0].head.vector is not None
+        self._degraded |= not embedded
+        model = self._model if embedded else ""
+        rows = [replace(row, skill=replace(row.skill, metadata={**row.skill.metadata, "model": model})) for row in rows]
+        self._table.put(rows, model)
+        for one in batch:
+            # Without vectors there is nothing to remember: the next scan tries again.
+            if embedded:
+                Marker(time_of, one.size, one.hash, self._model).write(one.place.folder)
+            skill, file = one.file.skill, one.file
+            self._entries.append(
+                ScanEntry(str(one.place.folder), skill.name, "indexed", file.repairs, flags=file.suspicions)
+            )
+
+    def _forget(self, known: dict[str, Metadata]) -> None:
+        kept = {entry.path for entry in self._entries if entry.outcome != "skipped"}
+        gone = [
+            key
+            for key, note in known.items()
+            if note.get("scanned") and key not in kept and Path(key).is_relative_to(self._folder)
+        ]
+        self._table.remove(gone)
+        self._entries += [
+            ScanEntry(key, str(known[key]["name"]), "removed", reason="the folder has no readable SKILL.md any more")
+            for key in gone
+            if all(entry.path != key for entry in self._entries)
+        ]
+
+    def _skip(self, place: Place, reason: str) -> None:
+        log.warning("Skipping %s: %s", place.file, reason)
+        self._entries.append(ScanEntry(str(place.folder), place.folder.name, "skipped", reason=reason))
+
+
+def _noted(one: _Changed, time_of: int) -> dict[str, Any]:
+    """What is kept about a skill beside its fields: what its author wrote, and what the scan found."""
+    skill = one.file.skill
+    return {
+        **skill.metadata,
+        "name": skill.name,
+        "description": skill.description,
+        "tags": list(skill.tags),
+        "path": str(one.place.folder),
+        "indexedAt": time_of,
+        "size": one.size,
+        "scanned": True,
+        **({"flags": list(one.file.suspicions)} if one.file.suspicions else {}),
+    }
