@@ -22,12 +22,12 @@ import numpy as np
 from report import machine, show, write
 
 from homing.buffer.embedding_buffer import BufferOptions
+from homing.database import Database
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.rag.content import KnowledgeStore
 from homing.rag.memory import COLLECTIONS, Rag
 from homing.records import VectorRecord
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
 from homing.vectors import Matrix, normalise

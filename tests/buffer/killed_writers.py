@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
+from homing.database import Database
 from homing.embedders.provider import Kind
 from homing.rag.content import KnowledgeStore
 from homing.rag.embedding_link import EmbeddingLink
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix

@@ -11,10 +11,10 @@ import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
+from homing.database import Database
 from homing.embedders.provider import Kind
 from homing.errors import EmbeddingError, InvalidArgument, InvalidKey, ProviderUnavailable, RateLimited, StoreError
 from homing.records import VectorRecord
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from homing.database import Database
 from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
-from homing.stores.sqlite.database import Database
 from homing.testing.loopback import LoopbackApi
 
 KEY = "sk-loopback-4711"

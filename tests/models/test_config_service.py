@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from homing.database import Database
 from homing.errors import InvalidArgument, InvalidKey, NotFound
 from homing.models.config_service import LLMConfigService
 from homing.models.records import ModelConfig
-from homing.stores.sqlite.database import Database
 from tests.models.statements import counted_statements
 
 

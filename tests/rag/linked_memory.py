@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
+from homing.database import Database
 from homing.rag.content import KnowledgeStore, LearningStore, MemoryStore
 from homing.rag.embedding_link import EmbeddingLink
 from homing.rag.service import RAGService
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 

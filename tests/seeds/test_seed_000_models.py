@@ -12,11 +12,11 @@ import pytest
 
 import homing
 from homing.config import Settings
+from homing.database import Database
 from homing.embedders.model_folder import BUNDLED, ModelFolder, write_model_folder
 from homing.errors import Timeout
 from homing.models import LLMConfigService, LLMManager
 from homing.models.adapters import Adapters, Surroundings
-from homing.stores.sqlite.database import Database
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.statements import counted_statements
 

@@ -14,6 +14,7 @@ from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.chat import Message
 from homing.config import Settings
+from homing.database import Database
 from homing.doctor import Finding
 from homing.doctor.embedding import configured
 from homing.errors import StoreError
@@ -21,7 +22,6 @@ from homing.rag.adapter import ContextAwareModelAdapter
 from homing.rag.content import KnowledgeStore
 from homing.rag.service import RAGService
 from homing.records import Match, VectorRecord
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import SearchOptions, Store
 from homing.testing.fake import FakeEmbedder

@@ -7,8 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from homing.database import Database
 from homing.errors import StoreCorrupt, StoreError, StoreTooNew
-from homing.stores.sqlite import Database, SqliteStore
+from homing.stores.sqlite import SqliteStore
 
 FIRST = "CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT)"
 SECOND = "ALTER TABLE notes ADD COLUMN title TEXT"

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import homing
+from homing.database import Database, database
 from homing.errors import StoreBusy, StoreError
 from homing.records import VectorRecord
-from homing.stores.sqlite import Database, SqliteStore, database
+from homing.stores.sqlite import SqliteStore
 
 SOURCE = str(Path(homing.__file__).parent.parent)
 START = """

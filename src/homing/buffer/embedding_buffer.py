@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from homing.buffer.outbox import Backlog, Claimed, DeadLetter, EmbedRequest, Outbox
+from homing.database import Database
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import (
@@ -25,7 +26,6 @@ from homing.errors import (
     Timeout,
 )
 from homing.records import VectorRecord
-from homing.stores.sqlite.database import Database
 from homing.stores.store import Store
 from homing.stores.switching import model_of
 

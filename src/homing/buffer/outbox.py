@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from homing.stores.sqlite.database import Database
+from homing.database import Database
 
 if TYPE_CHECKING:
     from apsw import Connection

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from homing.buffer.outbox import Backlog, Outbox
 from homing.config import Settings
+from homing.database import Database
 from homing.doctor.finding import Finding
 from homing.rag.content import counts
 from homing.stores.registry import open_store
-from homing.stores.sqlite.database import Database
 
 LATE_SECONDS = 300
 

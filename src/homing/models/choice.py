@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 
+from homing.database import Database
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import HomingError, ModelNotReady, NotFound
@@ -17,7 +18,6 @@ from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
 from homing.models.records import LOCAL, LLMModel, LLMProvider
 from homing.models.registry import Found
-from homing.stores.sqlite.database import Database
 
 log = logging.getLogger(__name__)
 

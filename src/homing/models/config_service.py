@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from homing.database import Database
+from homing.database.rows import rows
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, NotFound
 from homing.models.records import LOCAL, MODEL_TYPES, PROVIDER_TYPES, LLMModel, LLMProvider, ModelConfig
 from homing.models.schema import COMPONENT, STEPS
 from homing.models.snapshot import Snapshot, SnapshotCache
-from homing.stores.sqlite.database import Database
-from homing.stores.sqlite.rows import rows
 
 if TYPE_CHECKING:
     from apsw import Connection

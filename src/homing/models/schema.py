@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homing.stores.sqlite.migrations import Step
+from homing.database.migrations import Step
 
 COMPONENT = "models"
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from homing.database import Database
+from homing.database.rows import rows
 from homing.embedders.secret import Secret
 from homing.models.records import LLMModel, LLMProvider, ModelConfig
-from homing.stores.sqlite.database import Database
-from homing.stores.sqlite.rows import rows
 
 LIFETIME = 300.0
 """Seconds after which the configuration is read again, whatever happened."""

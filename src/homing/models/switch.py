@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
+from homing.database import Database
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.resilient import RETRIABLE
 from homing.errors import HomingError, NotFound, StoreBusy
@@ -23,7 +24,6 @@ from homing.models.heartbeat import Heartbeat
 from homing.models.records import LLMModel
 from homing.models.switch_log import SwitchLog, SwitchState
 from homing.records import VectorRecord
-from homing.stores.sqlite.database import Database
 from homing.stores.store import Store
 from homing.stores.switching import SpaceInfo, SwitchingStore
 from homing.vectors import Matrix

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from homing.stores.sqlite.database import Database
-from homing.stores.sqlite.rows import rows
+from homing.database import Database
+from homing.database.rows import rows
 
 SIGN_OF_LIFE = 1.0
 """Seconds between two signs of life of a running switch."""

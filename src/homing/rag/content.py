@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from homing.database import Database
 from homing.errors import InvalidArgument, NotFound
 from homing.stores.arguments import check_metadata, checked_name, checked_names, checked_text, is_encodable
-from homing.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
     from apsw import Connection

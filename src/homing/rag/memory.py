@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.chat.model import ChatModel
+from homing.database import Database
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.rag.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
@@ -16,7 +17,6 @@ from homing.rag.embedding_link import EmbeddingLink
 from homing.rag.service import RAGService, RetrieveOptions
 from homing.records import Retrieved
 from homing.search import HybridOptions
-from homing.stores.sqlite.database import Database
 from homing.stores.store import Store
 
 if TYPE_CHECKING:

@@ -177,14 +177,24 @@ def test_a_build_that_was_interrupted_is_done_again(
     ).fetchone() == (True,)
 
 
-def test_closing_does_not_wait_for_a_build(opened: Opened, admin: psycopg.Connection, rows: Matrix) -> None:
-    store = opened()
-    made = np.random.default_rng(15).standard_normal((MANY, 64)).astype(np.float32)
-    store.upsert(VectorRecord(f"{n}", "wide", row, {}, "", "other@64") for n, row in enumerate(made))
-    time.sleep(PAUSE + 0.3)
+def test_whoever_wrote_many_leaves_an_index_behind_and_whoever_only_looked_does_not_wait(
+    opened: Opened, admin: psycopg.Connection
+) -> None:
+    made = unit(np.random.default_rng(15).standard_normal((3_500, 48)))
+    writer = opened()
+    writer.upsert(VectorRecord(f"{n}", "wide", row, {}, "", "other@48") for n, row in enumerate(made))
+    writer.close()
+    assert indexed(admin)
+
+    admin.execute("UPDATE spaces SET indexed = false WHERE dimensions = 48")
+    reader = opened()
+    assert reader.search("wide", made[0])[0].id == "0"
     began = time.monotonic()
-    store.close()
-    assert time.monotonic() - began < 10
-    again = opened()
-    assert len(again.search("wide", made[0])) == 10
-    again.drop("wide")
+    reader.close()
+    assert time.monotonic() - began < PAUSE
+    assert not indexed(admin)
+
+    reader = opened()
+    assert reader.search("wide", made[0])[0].id == "0"
+    wait_for_index(admin)
+    reader.drop("wide")

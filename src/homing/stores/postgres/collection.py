@@ -33,13 +33,18 @@ class Collection:
     dimensions: int
     indexed: bool
     """Whether the vectors of its space have an index."""
-    share: float
-    """Which part of the vectors of its space are its own, roughly."""
+    space_rows: int
+    """How many vectors its space holds, of all collections and users, roughly."""
     records: int
     embedded: int
     words: int
     tallies: int
     """Rows that its counts are the sum of."""
+
+    @property
+    def share(self) -> float:
+        """Which part of the vectors of its space are its own."""
+        return self.embedded / max(self.space_rows, self.embedded, 1)
 
 
 def stored_name(value: object, what: str) -> str:
@@ -72,9 +77,8 @@ def find(connection: Connection, user: str, name: str, lock: str = "") -> Collec
 
 def _made(name: str, user: str, row: tuple[Any, ...]) -> Collection:
     number, space, model, dimensions, indexed, rows, records, embedded, words, tallies = row
-    share = (embedded or 0) / max(rows or 0, embedded or 0, 1)
     return Collection(
-        number, name, user, space, model or "", dimensions or 0, bool(indexed), share,
+        number, name, user, space, model or "", dimensions or 0, bool(indexed), rows or 0,
         records or 0, embedded or 0, words or 0, tallies,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from homing.stores.postgres.vector_search import WIDEST_INDEXED
 
 logger = logging.getLogger(__name__)
 
-WORTHWHILE = 20_000
+WORTHWHILE = 5_000
 """Vectors of one model from which on an index pays: comparing fewer takes about as long as looking into it."""
 PAUSE = 2.0
 """Seconds without a write after which an index is built."""
@@ -28,6 +28,8 @@ PATIENCE = 120.0
 """Seconds after which it is built though writes go on."""
 GRAPH = "m = 24, ef_construction = 200"
 """Denser than pgvector's default: questions are unlike the texts that answer them, and a sparse graph loses its way."""
+RETRY = 60.0
+"""Seconds after which a search that misses an index asks for it again."""
 MEMORY_MB = (64, 2_048)
 """The least and the most memory that a build asks the server for; it is fastest when its graph fits."""
 
@@ -40,55 +42,81 @@ class Indexing:
         self._schema = schema
         self._changed = threading.Condition()
         self._last_write = 0.0
+        self._last_missed = -RETRY
+        self._owed = False
         self._closing = False
         self._thread: threading.Thread | None = None
         self._building: Connection | None = None
 
-    def written(self) -> None:
-        """Vectors were written: look soon whether an index is due."""
-        with self._changed:
-            self._last_write = time.monotonic()
-            if self._thread is None and not self._closing:
-                self._thread = threading.Thread(target=self._run, name="homing-postgres-index", daemon=True)
-                self._thread.start()
+    def written(self, space_rows: int) -> None:
+        """Vectors were written to a space without an index, which now holds about so many."""
+        if space_rows >= WORTHWHILE:
+            with self._changed:
+                self._last_write = time.monotonic()
+                self._owed = True
+                self._begin()
+
+    def missed(self, space_rows: int) -> None:
+        """A search found no index in a space that holds about so many: whoever wrote them did not get to build it."""
+        if space_rows >= WORTHWHILE and time.monotonic() - self._last_missed > RETRY:
+            with self._changed:
+                self._last_missed = self._last_write = time.monotonic()
+                self._begin()
 
     def build(self) -> None:
         """Build now what is due, and return when it is there."""
         self._sessions.alone(self._build_due)
 
     def close(self) -> None:
-        """Stop building; what is half built is cleared away by the next who builds."""
+        """Finish what was made necessary by our own writes; leave the rest to others."""
         with self._changed:
             self._closing = True
-            building, thread = self._building, self._thread
+            thread = self._thread
             self._changed.notify_all()
+        if thread is None or thread is threading.current_thread():
+            return
+        try:
+            if self._owed:
+                thread.join()
+        finally:
+            # Again and again: a build is several statements, and between two of them there is nothing to cancel.
+            while thread.is_alive():
+                self._cancel()
+                thread.join(0.2)
+
+    def _begin(self) -> None:
+        if self._thread is None and not self._closing:
+            self._thread = threading.Thread(target=self._run, name="homing-postgres-index", daemon=True)
+            self._thread.start()
+
+    def _cancel(self) -> None:
+        """Stop a build. What is half built is cleared away by the next who builds."""
+        with self._changed:
+            self._owed = False
+            building = self._building
         if building is not None:
             building.cancel_safe(timeout=2.0)
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout=10.0)
 
     def _run(self) -> None:
         try:
-            if self._wait_for_pause():
+            self._wait_for_pause()
+            if self._owed or not self._closing:
                 self.build()
         except HomingError as error:
-            # Searches compare one by one meanwhile, and the next write tries again.
-            if not self._closing:
-                logger.warning("no vector index was built: %s", error)
+            # Searches compare one by one meanwhile, and the next write or search tries again.
+            logger.warning("no vector index was built: %s", error)
         finally:
             with self._changed:
                 self._thread = None
 
-    def _wait_for_pause(self) -> bool:
+    def _wait_for_pause(self) -> None:
         latest = time.monotonic() + PATIENCE
         with self._changed:
             while not self._closing:
-                until = min(self._last_write + PAUSE, latest)
-                left = until - time.monotonic()
+                left = min(self._last_write + PAUSE, latest) - time.monotonic()
                 if left <= 0:
-                    return True
+                    return
                 self._changed.wait(left)
-        return False
 
     def _build_due(self, connection: Connection) -> None:
         due = connection.execute(
@@ -99,8 +127,6 @@ class Indexing:
         if not due or not self._lock(connection):
             return
         with self._changed:
-            if self._closing:
-                return
             self._building = connection
         try:
             for space, dimensions, rows in due:

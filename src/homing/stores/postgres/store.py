@@ -38,8 +38,8 @@ class PostgresStore:
     """A `Store` on a PostgreSQL server with pgvector.
 
     Searches up to some thousands of vectors compare every one; beyond that an index is built in the background and
-    used where it is faster (`build_indexes` waits for it). With `read_url`, a replica answers the reads, except while
-    it has not seen yet what this store has written.
+    used where it is faster (`build_indexes` waits for it, and so does closing the store that wrote them). With
+    `read_url`, a replica answers the reads, except while it has not seen yet what this store has written.
 
     The server may be restarted at any time: calls meanwhile raise StoreUnavailable, nothing that was acknowledged is
     lost, and afterwards the same store works on.
@@ -99,8 +99,9 @@ class PostgresStore:
                 break
             except writing.SpaceMissing as missing:
                 self._create_space(missing)
-        if any(one.batch.embedded and not where.indexed for one, where in zip(prepared, written, strict=True)):
-            self._indexing.written()
+        for one, where in zip(prepared, written, strict=True):
+            if one.batch.embedded and not where.indexed:
+                self._indexing.written(where.space_rows + len(one.batch.embedded))
         return sum(len(one.batch.records) for one in prepared)
 
     def search(
@@ -129,6 +130,8 @@ class PostgresStore:
                 return []
             check_query(where, query.size, model)
             self._remember(name, where)
+            if not where.indexed:
+                self._indexing.missed(where.space_rows)
             return vector_search.search(connection, where, query, limit, asked)
 
         return self._read(work)
@@ -204,7 +207,10 @@ class PostgresStore:
         self._indexing.build()
 
     def close(self) -> None:
-        """Let go of the server. Closing twice is fine. Closing a user's store closes nothing else."""
+        """Finish an index that our own writes have made due, then let go of the server.
+
+        Closing twice is fine. Closing a user's store closes nothing else.
+        """
         self._closed = True
         if not self.user_id:
             self._indexing.close()

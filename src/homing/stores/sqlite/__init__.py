@@ -1,6 +1,5 @@
 """The store in one SQLite file."""
 
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.store import SqliteStore
 
-__all__ = ["Database", "SqliteStore"]
+__all__ = ["SqliteStore"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import apsw
 import numpy as np
 
+from homing.database.rows import rows
 from homing.stores.sqlite import keywords, segments
-from homing.stores.sqlite.rows import rows
 from homing.stores.sqlite.schema import vector_table
 
 

@@ -7,9 +7,9 @@ import json
 import apsw
 import numpy as np
 
+from homing.database.rows import rows
 from homing.stores.attributes import Filter
 from homing.stores.sqlite.codes import Keys
-from homing.stores.sqlite.rows import rows
 
 Binding = str | int | bytes
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import apsw
 import numpy as np
 
+from homing.database import Database
 from homing.stores.sqlite.codes import Codes, Keys, Positions, Query, Scores
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.segments import Counters, Part, counters, parts, removed_after
 
 MEMORY = 2 * 1024**3

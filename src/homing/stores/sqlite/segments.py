@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
+from homing.database.rows import rows
 from homing.stores.sqlite.codes import Codes, Keys, encode, joined
-from homing.stores.sqlite.rows import rows
 from homing.vectors import Matrix
 
 LARGE = 4_096

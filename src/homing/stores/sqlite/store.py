@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from homing.database import Database
+from homing.database.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_space, checked_text
 from homing.stores.attributes import wanted
 from homing.stores.sqlite import checkup, switching, text_search, vector_search, writing
 from homing.stores.sqlite.batch import batches
-from homing.stores.sqlite.database import Database
 from homing.stores.sqlite.matrices import MEMORY, Matrices
 from homing.stores.sqlite.reading import best_by_id, read_records, records_after, records_with_ids
-from homing.stores.sqlite.rows import rows
 from homing.stores.sqlite.schema import COMPONENT, STEPS
 from homing.stores.store import CollectionInfo, SearchOptions
 from homing.stores.switching import SpaceInfo

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
+from homing.database.rows import Row, rows
 from homing.errors import DimensionMismatch, InvalidArgument
 from homing.records import VectorRecord, text_hash
 from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.batch import Batch, read_text
-from homing.stores.sqlite.rows import Row, rows
 from homing.stores.sqlite.schema import create_space, empty_space, vector_table
 from homing.stores.sqlite.writing import Collection, find_collection
 from homing.stores.switching import SpaceInfo

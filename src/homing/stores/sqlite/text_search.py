@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import apsw
 
+from homing.database.rows import Row, rows
 from homing.stores.attributes import Filter
 from homing.stores.sqlite import filtering, keywords
-from homing.stores.sqlite.rows import Row, rows
 from homing.stores.sqlite.writing import Collection
 from homing.text.tokens import query_terms
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
+from homing.database.rows import rows_of_each
 from homing.stores.attributes import Filter
 from homing.stores.sqlite import filtering
 from homing.stores.sqlite.codes import Keys, Query, nearest
 from homing.stores.sqlite.matrices import Snapshot
-from homing.stores.sqlite.rows import rows_of_each
 from homing.stores.sqlite.schema import vector_table
 from homing.vectors import Vector
 

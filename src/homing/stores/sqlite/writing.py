@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
+from homing.database.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.stores.attributes import attributes
 from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.batch import Batch
 from homing.stores.sqlite.filtering import stored_key
-from homing.stores.sqlite.rows import rows
 from homing.stores.sqlite.schema import create_space, vector_table
 from homing.vectors import pack
 

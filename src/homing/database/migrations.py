@@ -12,8 +12,8 @@ from pathlib import Path
 
 import apsw
 
+from homing.database.rows import rows
 from homing.errors import StoreCorrupt, StoreReadOnly, StoreTooNew
-from homing.stores.sqlite.rows import rows
 
 logger = logging.getLogger(__name__)
 

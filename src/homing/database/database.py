@@ -21,9 +21,9 @@ from urllib.parse import quote
 import apsw
 import sqlite_vec  # type: ignore[import-untyped]
 
+from homing.database.faults import fault, translated
+from homing.database.migrations import Step, check_ours, migrate
 from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreReadOnly
-from homing.stores.sqlite.faults import fault, translated
-from homing.stores.sqlite.migrations import Step, check_ours, migrate
 
 logger = logging.getLogger(__name__)
 
