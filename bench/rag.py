@@ -228,9 +228,9 @@ def main() -> None:
             "machine": machine(),
             "records": chosen.each * len(COLLECTIONS),
             "recall": recalled,
-            "saving": saved,
-            "background": embedded,
-            "memory": memory,
+            "saving": [saved],
+            "background": [embedded],
+            "memory": [memory],
         },
     )
 

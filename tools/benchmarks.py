@@ -58,6 +58,12 @@ MEASUREMENTS = (
         "bench/rag.py",
         "Four collections at once, and embedding in the background.",
     ),
+    Measurement(
+        "recall_order.json",
+        "What recall brings back",
+        "bench/recall_order.py PASSAGES",
+        "The nearest only, or words with a say: the shares of questions whose passage came first, or among five.",
+    ),
     Measurement("skills.json", "Skills", "bench/skills.py", "Scanning folders and finding the skill for a request."),
     Measurement(
         "devices.json", "Devices", "bench/devices.py", "From a sentence to devices and a command, without a model."
