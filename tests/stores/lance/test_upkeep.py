@@ -167,6 +167,15 @@ def test_words_are_found_after_the_index_took_them_in(large: LanceStore) -> None
     assert {int(name) % 50 for name in ids(large.search_text("things", "w33"))} == {33}
 
 
+def test_an_index_that_is_built_while_others_write_is_used(folder: Path, rows: Matrix) -> None:
+    store = LanceStore(folder, limits=Limits(vectors=1_000, quiet=0.0, patience=0.0))
+    for start in range(0, ROWS // 2, 100):
+        store.upsert([made(number, rows[number]) for number in range(start, start + 100)])
+    settle(store)
+    assert space(store).probes > 0
+    store.close()
+
+
 def test_vectors_that_an_index_cannot_tell_apart_are_still_scanned_exactly(folder: Path) -> None:
     store = LanceStore(folder, limits=Limits(vectors=300, quiet=0.0))
     store.upsert([record(f"{number:04d}", 1, number * 1e-5, text="x") for number in range(600)])

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from homing.stores.lance.durable import durable
-from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, Reader, arrow
+from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, Reader, arrow, run
 from homing.stores.lance.faults import translated
 from homing.stores.lance.indexes import Index
 
@@ -107,6 +107,13 @@ class Table:
             handle = self.database.handle(self.name)
             handle.checkout(handle.version)
             return handle
+
+    def frozen_reader(self) -> Reader:
+        """The same for searches."""
+        with translated(self.database.address):
+            reader = self.database.reader(self.name)
+            run(reader.checkout(run(reader.version())))
+            return reader
 
     def restore(self, version: int) -> None:
         """Make an older commit the newest. The lock must be held."""

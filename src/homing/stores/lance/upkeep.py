@@ -45,7 +45,7 @@ class Limits:
     """… and from which on vectors are; with fewer, comparing all of them is as fast."""
     keep: timedelta = timedelta(seconds=10)
     """How long a version stays for those who still read it."""
-    quiet: float = 0.25
+    quiet: float = 1.0
     """Seconds without a write after which work begins …"""
     patience: float = 10.0
     """… and seconds after which files are merged in any case. Indexes wait: more rows are still coming."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homing.stores.lance.engine import Handle, part, run
+from homing.stores.lance.engine import Handle, Reader, part, run
 from homing.stores.lance.rows import INDEXED, PROBES, VECTOR, matrix_of, space_of
 from homing.stores.lance.table import Table
 from homing.stores.lance.vector_search import nearest
@@ -62,11 +62,13 @@ class VectorIndex:
 def calibrate(table: Table, partitions: int) -> int:
     """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
     queries = _queries(table.handle)
-    truth = [_ids(table, query, 0) for query in queries]
+    # What is written meanwhile must not count as missed.
+    reader = table.frozen_reader()
+    truth = [_ids(reader, query, 0) for query in queries]
     probes = 4
     while True:
         probes = min(probes, partitions)
-        found = [_ids(table, query, probes) for query in queries]
+        found = [_ids(reader, query, probes) for query in queries]
         recall = np.mean([len(true & near) / len(true) for true, near in zip(truth, found, strict=True)])
         if recall >= RECALL:
             return probes
@@ -84,6 +86,6 @@ def _queries(handle: Handle) -> Matrix:
     return normalise(rows + 0.7 * normalise(noise))
 
 
-def _ids(table: Table, query: Vector, probes: int) -> set[str]:
-    found = run(nearest(table.reader, query, TOP, probes).select(["id", "_distance"]).to_arrow())
+def _ids(reader: Reader, query: Vector, probes: int) -> set[str]:
+    found = run(nearest(reader, query, TOP, probes).select(["id", "_distance"]).to_arrow())
     return set(found["id"].to_pylist())
