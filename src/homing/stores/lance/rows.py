@@ -151,13 +151,17 @@ def match_of(
 ) -> Match:
     """A row that was found."""
     metadata: Metadata = json.loads(row["metadata"])
-    text = row["text"] if row["exact"] is None else json.loads(row["exact"])[0]
-    return Match(row["id"], collection, distance, metadata, text, score)
+    return Match(row["id"], collection, distance, metadata, text_of(row), score)
 
 
 def _stored(rows: ArrowTable) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = rows.select(STORED).to_pylist()
     return found
+
+
+def text_of(row: dict[str, Any]) -> str:
+    """The text of a row with the columns `text` and `exact`."""
+    return row["text"] if row["exact"] is None else json.loads(row["exact"])[0]  # type: ignore[no-any-return]
 
 
 def _texts(row: dict[str, Any]) -> tuple[str, str | None]:

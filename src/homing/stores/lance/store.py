@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
+from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_space, checked_text
 from homing.stores.attributes import wanted
 from homing.stores.batches import batches
-from homing.stores.lance import checkup, reading, text_search, vector_search
+from homing.stores.lance import checkup, reading, switching, text_search, vector_search
 from homing.stores.lance.address import Address
-from homing.stores.lance.catalog import Catalog, Entry
+from homing.stores.lance.catalog import Catalog
 from homing.stores.lance.database import Database
-from homing.stores.lance.faults import fault, is_gone
+from homing.stores.lance.faults import fault, is_gone, translated
 from homing.stores.lance.filtering import condition
 from homing.stores.lance.indexes import key_index, labels_index, words_index
 from homing.stores.lance.rows import space_of
 from homing.stores.lance.table import Table, any_of
 from homing.stores.lance.upkeep import Limits, Upkeep
 from homing.stores.lance.vector_index import VectorIndex
-from homing.stores.lance.writing import Writer
+from homing.stores.lance.writing import EMBEDDED, Writer
 from homing.stores.store import CollectionInfo, SearchOptions
+from homing.stores.switching import SpaceInfo
 from homing.vectors import Vector, as_vector
 
 T = TypeVar("T")
@@ -46,6 +49,7 @@ class LanceStore:
         self.database = Database(address)
         self.dimensions = dimensions
         self._catalog = Catalog(self.database)
+        self._models: dict[str, tuple[int, str]] = {}
         limits = limits or Limits()
         self._upkeep = Upkeep(
             (key_index(from_rows=limits.lookup), labels_index(from_rows=limits.lookup), words_index()),
@@ -148,9 +152,7 @@ class LanceStore:
             if entry is None:
                 return 0
             count = self._catalog.open(entry).count()
-            dropping = Entry(collection, entry.table, "dropping")
-            self._catalog.begin([dropping])
-            self._catalog.undo([dropping])
+            self._catalog.let_go([entry, *self._catalog.aside(collection)])
         self._upkeep.wrote(self.database.mark)
         return count
 
@@ -159,6 +161,81 @@ class LanceStore:
         names = sorted(name for name, entry in self._catalog.entries().items() if entry.visible)
         found = [self._read(name, _counted(name), None) for name in names]
         return [info for info in found if info is not None and info.records]
+
+    def model_of(self, collection: str) -> str:
+        """The model that answers; see `SwitchesModels.model_of`."""
+        checked_name(collection, "collection")
+        return self._read(collection, self._model, "")
+
+    def _model(self, table: Table) -> str:
+        version = table.version
+        seen, model = self._models.get(table.name, (-1, ""))
+        if seen != version:
+            space = space_of(table.schema)
+            model = space.model if space is not None and table.count(EMBEDDED) else ""
+            self._models[table.name] = (version, model)
+        return model
+
+    def spaces(self, collection: str) -> list[SpaceInfo]:
+        """The models whose vectors are held; see `SwitchesModels.spaces`."""
+        checked_name(collection, "collection")
+        return self._read(collection, lambda table: self._switching(collection, table).spaces(), [])
+
+    def stage(self, collection: str, model: str, dimensions: int) -> None:
+        """Make room for a second model; see `SwitchesModels.stage`."""
+        checked_name(collection, "collection")
+        checked_space(model, dimensions, self.dimensions)
+        with self._changing(collection) as found:
+            if found is not None:
+                found.stage(model, dimensions)
+
+    def missing(self, collection: str, model: str) -> Iterator[VectorRecord]:
+        """What lacks a vector of this model; see `SwitchesModels.missing`."""
+        checked_name(collection, "collection")
+        nothing: list[str] = []
+        ids = self._read(collection, lambda table: self._switching(collection, table).missing(model), nothing)
+        return self._without_vectors(collection, ids)
+
+    def _without_vectors(self, collection: str, ids: list[str]) -> Iterator[VectorRecord]:
+        for start in range(0, len(ids), reading.PAGE):
+            for record in self.get(collection, ids[start : start + reading.PAGE]):
+                yield replace(record, embedding=None, model="")
+
+    def add_vectors(self, records: Iterable[VectorRecord]) -> int:
+        """Give records a vector of a second model; see `SwitchesModels.add_vectors`."""
+        self.database.check_open()
+        written = 0
+        for batch in batches(records, self.dimensions):
+            with self._changing(batch.collection) as found:
+                written += 0 if found is None else found.add(batch)
+        return written
+
+    def activate(self, collection: str, model: str, *, complete: bool = True) -> int:
+        """Let a model's vectors answer; see `SwitchesModels.activate`."""
+        checked_name(collection, "collection")
+        with self._changing(collection) as found:
+            return 0 if found is None else found.activate(model, complete=complete)
+
+    def discard(self, collection: str, model: str) -> int:
+        """Let go of a model's vectors; see `SwitchesModels.discard`."""
+        checked_name(collection, "collection")
+        with self._changing(collection) as found:
+            return 0 if found is None else found.discard(model)
+
+    @contextmanager
+    def _changing(self, collection: str) -> Iterator[switching.Collection | None]:
+        """A collection that nobody else writes to meanwhile."""
+        with self.database.writing(), translated(self.database.address):
+            self._catalog.settle()
+            self._catalog.check_free([collection])
+            table = self._catalog.table(collection)
+            yield None if table is None else self._switching(collection, table)
+        table = self._catalog.table(collection)
+        if table is not None:
+            self._upkeep.wrote(table)
+
+    def _switching(self, collection: str, table: Table) -> switching.Collection:
+        return switching.Collection(self.database, self._catalog, collection, table)
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""

@@ -69,16 +69,17 @@ def nearest(reader: Reader, query: Vector, reach: int, probes: int, condition: s
 def _refuse(table: Table, space: Space, collection: str, query: Vector, model: str) -> None:
     if not table.count("text_hash IS NOT NULL"):
         return
-    if len(query) != space.dimensions:
-        raise DimensionMismatch(
-            f"collection {collection!r} holds vectors of {space.dimensions} dimensions, the query has {len(query)}; "
-            "embed it with the model of the collection",
-            details={"expected": space.dimensions, "actual": len(query)},
+    # Which model it is comes first: who hears that another one answers by now can ask with that.
+    if model and model != space.model:
+        raise ModelMismatch(
+            f"collection {collection!r} holds vectors of {space.model!r}, the query comes from {model!r}; "
+            "embed it with that model, or embed the collection again",
+            details={"collection": collection, "expected": space.model, "actual": model},
         )
-    raise ModelMismatch(
-        f"collection {collection!r} holds vectors of {space.model!r}, the query comes from {model!r}; "
-        "embed it with that model, or embed the collection again",
-        details={"collection": collection, "expected": space.model, "actual": model},
+    raise DimensionMismatch(
+        f"collection {collection!r} holds vectors of {space.dimensions} dimensions, the query has {len(query)}; "
+        "embed it with the model of the collection",
+        details={"expected": space.dimensions, "actual": len(query)},
     )
 
 

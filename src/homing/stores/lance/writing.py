@@ -89,14 +89,14 @@ def _changes(table: Table, batch: Batch) -> tuple[bool, bool]:
     there, ids = table.count(EMBEDDED), [record.id for record in batch.records]
     if there == table.count(f"{EMBEDDED} AND {any_of('id', ids)}"):
         return True, there > 0
-    if space.dimensions != width:
-        raise DimensionMismatch(
-            f"collection {batch.collection!r} holds vectors of {space.dimensions} dimensions, got {width}; "
-            "use the model it was embedded with, or embed it again",
-            details={"collection": batch.collection, "expected": space.dimensions, "actual": width},
+    if space.model != batch.model:
+        raise ModelMismatch(
+            f"collection {batch.collection!r} holds vectors of {space.model!r}, got vectors of {batch.model!r}; "
+            "vectors of two models cannot be compared: use that model, or embed the collection again",
+            details={"collection": batch.collection, "expected": space.model, "actual": batch.model},
         )
-    raise ModelMismatch(
-        f"collection {batch.collection!r} holds vectors of {space.model!r}, got vectors of {batch.model!r}; "
-        "vectors of two models cannot be compared: use that model, or embed the collection again",
-        details={"collection": batch.collection, "expected": space.model, "actual": batch.model},
+    raise DimensionMismatch(
+        f"collection {batch.collection!r} holds vectors of {space.dimensions} dimensions, got {width}; "
+        "use the model it was embedded with, or embed it again",
+        details={"collection": batch.collection, "expected": space.dimensions, "actual": width},
     )
