@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from homing.devices.device import Device
 from homing.devices.home import Home
 from homing.devices.lexer import lex
+from homing.devices.lexicon.rooms import says_a_room
 from homing.devices.phrases import phrases
 from homing.devices.query import QueryIR
 from homing.devices.spoken import spoken
@@ -60,7 +61,8 @@ def scope_of(home: Home, ir: QueryIR) -> Scope:
             strangers.append(item)
         else:
             ids -= excluded
-    return Scope(frozenset(ids), (), tuple(strangers))
+    places = tuple(item for item in strangers if says_a_room(spoken(item)))
+    return Scope(frozenset(ids), places, tuple(item for item in strangers if item not in places))
 
 
 def _excluded(home: Home, item: str) -> set[str] | None:

@@ -52,6 +52,12 @@ LOOKS_LIKE_ROOM = re.compile(
 )
 """An unknown word of this shape is a room nobody has told us about, not a device."""
 
+
+def says_a_room(form: str) -> bool:
+    """Whether a comparable form is the word for a room, in this home or not."""
+    return form in ROOM_CONCEPTS or LOOKS_LIKE_ROOM.match(form) is not None
+
+
 _ORDINALS = ["zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 _CHINESE_DIGITS = "零一二三四五六七八九十"
 _FLOOR = re.compile(
