@@ -166,6 +166,9 @@ def test_the_demo_answers_across_languages_and_shows_a_degraded_answer(shell: Sh
     assert best["怎么撤销已经推送的提交"] == "git-notes.md"
     assert best["what to pack for a trip"] == "旅行清单.md"
     assert told["degraded"]["reason"] == "vector:MODEL_NOT_READY"
+    assert told["recalled"]["什么时候开发票"]["hits"][0]["collection"] == "knowledge"
+    assert "厨房灯" in json.dumps(told["devices"]["打开除卧室以外的灯"], ensure_ascii=False)
+    assert "床头灯" not in json.dumps(told["devices"]["打开除卧室以外的灯"], ensure_ascii=False)
     assert shell("demo").returncode == 0
 
 
