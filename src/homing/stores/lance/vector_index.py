@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homing.stores.lance.engine import Handle, Reader, part, run
+from homing.stores.lance.engine import Reader, part, run
 from homing.stores.lance.rows import INDEXED, PROBES, VECTOR, matrix_of, space_of
 from homing.stores.lance.table import Table
 from homing.stores.lance.vector_search import nearest
@@ -27,7 +27,9 @@ RECALL = 0.99
 """Share of the true ten nearest that must be found."""
 PARTITION = 4_096
 """Rows that a partition should have."""
-QUERIES = 24
+QUERIES = 64
+GROWTH = 2
+"""How many times larger a table must be for its vectors to be indexed anew."""
 TOP = 10
 
 
@@ -40,7 +42,7 @@ class VectorIndex:
     def is_due(self, table: Table) -> bool:
         """Whether a table has grown so much that its vectors should be indexed, or indexed anew."""
         space = space_of(table.schema)
-        return space is not None and table.count() >= max(self.from_rows, 4 * space.indexed)
+        return space is not None and table.count() >= max(self.from_rows, GROWTH * space.indexed)
 
     def build(self, table: Table) -> None:
         """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready."""
@@ -61,9 +63,9 @@ class VectorIndex:
 
 def calibrate(table: Table, partitions: int) -> int:
     """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
-    queries = _queries(table.handle)
     # What is written meanwhile must not count as missed.
     reader = table.frozen_reader()
+    queries = _queries(reader)
     truth = [_ids(reader, query, 0) for query in queries]
     probes = 4
     while True:
@@ -77,15 +79,17 @@ def calibrate(table: Table, partitions: int) -> int:
         probes *= 2
 
 
-def _queries(handle: Handle) -> Matrix:
-    """Vectors like those a search brings: near some that are there, and not on top of them."""
+def _queries(reader: Reader) -> Matrix:
+    """Vectors like those a search brings: some are as far from all others as those that are there, some farther."""
     chance = np.random.default_rng(0)
-    offsets = chance.choice(handle.count_rows(), size=4 * QUERIES).tolist()
-    rows = matrix_of(handle.take_offsets(sorted(set(offsets))).select([VECTOR]).to_arrow())[:QUERIES]
-    noise = chance.standard_normal(rows.shape).astype(np.float32)
-    return normalise(rows + 0.7 * normalise(noise))
+    offsets = sorted(set(chance.choice(run(reader.count_rows()), size=4 * QUERIES).tolist()))
+    rows = matrix_of(run(reader.take_offsets(offsets).select([VECTOR]).to_arrow()))
+    rows = rows[chance.permutation(len(rows))[:QUERIES]]
+    noise = normalise(chance.standard_normal(rows.shape).astype(np.float32))
+    return normalise(rows + np.linspace(0, 1, len(rows), dtype=np.float32)[:, np.newaxis] * noise)
 
 
 def _ids(reader: Reader, query: Vector, probes: int) -> set[str]:
-    found = run(nearest(reader, query, TOP, probes).select(["id", "_distance"]).to_arrow())
-    return set(found["id"].to_pylist())
+    """The nearest, without the very nearest: that one may be the row which the query was made from."""
+    found = run(nearest(reader, query, TOP + 1, probes).select(["id", "_distance"]).to_arrow())
+    return set(found["id"].to_pylist()[1:])
