@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 Opened = Callable[..., PostgresStore]
 
 WIDTH = 96
-MANY = 8_000
+MANY = 5_000
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from homing.stores.postgres.vector_search import WIDEST_INDEXED
 
 logger = logging.getLogger(__name__)
 
-WORTHWHILE = 5_000
+WORTHWHILE = 8_000
 """Vectors of one model from which on an index pays: comparing fewer takes about as long as looking into it."""
 PAUSE = 2.0
 """Seconds without a write after which an index is built."""

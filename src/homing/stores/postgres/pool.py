@@ -6,7 +6,7 @@ words of the system, and one that is back is used at once; nothing waits for a b
 
 from __future__ import annotations
 
-import select
+import selectors
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +22,8 @@ WAIT = 10.0
 """Seconds that a caller waits for a connection while all are in use."""
 IDLE = 600.0
 """Seconds after which an unused connection is closed rather than used again; firewalls forget idle ones."""
+
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Pool:
@@ -98,6 +100,6 @@ def _is_quiet(connection: Connection) -> bool:
     """False where the server has spoken on an idle connection: it then said goodbye."""
     if connection.closed:
         return False
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN | select.POLLERR | select.POLLHUP)
-    return not poll.poll(0)
+    with _Selector() as selector:
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return not selector.select(0)

@@ -19,6 +19,9 @@ WIDEST_INLINE = 1_800
 # attributes and slots begin with, or depend on, the number of the collection: an index entry leads to records of one
 # collection only, whatever the others hold.
 #
+# The array indexes take every entry at once (fastupdate off): a list of entries yet to be sorted in would be read from
+# end to end for every word of every query, until somebody vacuums.
+#
 # tallies hold differences: each write adds a row, so that writers never wait for each other over a counter, and what a
 # transaction sees as the sum is exact. Now and then a writer folds the rows of a collection into one.
 _FIRST = """
@@ -45,14 +48,14 @@ CREATE TABLE records(
     escaped boolean NOT NULL, text text NOT NULL, keywords text,
     UNIQUE (collection, id)
 );
-CREATE INDEX records_by_attribute ON records USING gin (attributes);
+CREATE INDEX records_by_attribute ON records USING gin (attributes) WITH (fastupdate = off);
 CREATE TABLE words(
     record bigint PRIMARY KEY, collection integer NOT NULL, user_id text COLLATE "C" NOT NULL,
     length integer NOT NULL, slots bigint[] NOT NULL, counts smallint[] NOT NULL
 );
 ALTER TABLE words ALTER slots SET STORAGE MAIN, ALTER counts SET STORAGE MAIN;
 CREATE INDEX words_by_collection ON words(collection);
-CREATE INDEX words_by_slot ON words USING gin (slots);
+CREATE INDEX words_by_slot ON words USING gin (slots) WITH (fastupdate = off);
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)

@@ -10,6 +10,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from homing.errors import StoreUnavailable
@@ -99,7 +100,8 @@ class Sessions:
                 answer = work(connection)
                 number = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
             except BaseException:
-                if not connection.closed:
+                # Where even this fails the connection is of no use, and the pool will see that.
+                with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")
                 raise
             try:

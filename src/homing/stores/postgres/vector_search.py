@@ -19,7 +19,7 @@ from homing.stores.postgres.matches import SHOWN, match
 from homing.stores.postgres.schema import vector_table
 from homing.vectors import Vector
 
-COMPARED = 15
+COMPARED = 30
 """Vectors that can be compared one by one in the time that the index takes to look at one."""
 EF_SEARCH = 200
 """How many of the nearest the index keeps in view while it looks.
