@@ -117,7 +117,7 @@ def test_the_fence_covers_models_that_come_later_and_stays_up(opened: Opened, ad
         "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace "
         "AND relname NOT IN ('spaces', 'migrations') ORDER BY 1"
     ).fetchall()
-    assert rows == [(name, True, True) for name in ("collections", "records", "tallies", "vectors_1", "words")]
+    assert rows == [(name, True, True) for name in ("aside", "collections", "records", "tallies", "vectors_1", "words")]
 
 
 def test_a_user_among_many_with_few_records_finds_all_of_them(fenced: PostgresStore) -> None:

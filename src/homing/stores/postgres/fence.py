@@ -26,7 +26,14 @@ def raise_fence(connection: Connection, schema: str) -> None:
         if is_fenced(connection):
             return
         spaces = connection.execute("SELECT id FROM spaces").fetchall()
-        for table in ("collections", "tallies", "records", "words", *(vector_table(space) for (space,) in spaces)):
+        for table in (
+            "collections",
+            "tallies",
+            "aside",
+            "records",
+            "words",
+            *(vector_table(space) for (space,) in spaces),
+        ):
             fence_table(connection, table)
 
 

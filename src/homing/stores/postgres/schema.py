@@ -22,6 +22,8 @@ WIDEST_INLINE = 1_800
 # The array indexes take every entry at once (fastupdate off): a list of entries yet to be sorted in would be read from
 # end to end for every word of every query, until somebody vacuums.
 #
+# aside lists the spaces that a collection has vectors in beside those that answer (switching.py).
+#
 # tallies hold differences: each write adds a row, so that writers never wait for each other over a counter, and what a
 # transaction sees as the sum is exact. Now and then a writer folds the rows of a collection into one.
 _FIRST = """
@@ -40,6 +42,10 @@ CREATE TABLE tallies(
     records bigint NOT NULL, embedded bigint NOT NULL, words bigint NOT NULL
 );
 CREATE INDEX tallies_by_collection ON tallies(collection);
+CREATE TABLE aside(
+    collection integer NOT NULL, user_id text COLLATE "C" NOT NULL, space integer NOT NULL REFERENCES spaces,
+    PRIMARY KEY (collection, space)
+);
 CREATE SEQUENCE keys AS bigint;
 CREATE TABLE records(
     key bigint PRIMARY KEY,
@@ -60,7 +66,7 @@ CREATE INDEX words_by_slot ON words USING gin (slots) WITH (fastupdate = off);
 
 STEPS: tuple[str, ...] = (_FIRST,)
 
-TABLES = ("spaces", "collections", "tallies", "records", "words")
+TABLES = ("spaces", "collections", "tallies", "aside", "records", "words")
 """What the steps make; where one of these exists without our table of migrations, the schema is somebody else's."""
 
 

@@ -53,17 +53,17 @@ def create_space(connection: Connection, schema: str, model: str, dimensions: in
 def check_fits(collection: Collection, batch: Batch) -> None:
     """Refuse vectors of another model than those that the collection holds."""
     width = int(batch.vectors.shape[1])
-    if collection.dimensions != width:
-        raise DimensionMismatch(
-            f"collection {batch.collection!r} holds vectors of {collection.dimensions} dimensions, got {width}; "
-            "use the model it was embedded with, or embed it again",
-            details={"collection": batch.collection, "expected": collection.dimensions, "actual": width},
-        )
     if collection.model != batch.model:
         raise ModelMismatch(
             f"collection {batch.collection!r} holds vectors of {collection.model!r}, got vectors of {batch.model!r}; "
             "vectors of two models cannot be compared: use that model, or embed the collection again",
             details={"collection": batch.collection, "expected": collection.model, "actual": batch.model},
+        )
+    if collection.dimensions != width:
+        raise DimensionMismatch(
+            f"collection {batch.collection!r} holds vectors of {collection.dimensions} dimensions, got {width}; "
+            "use the model it was embedded with, or embed it again",
+            details={"collection": batch.collection, "expected": collection.dimensions, "actual": width},
         )
 
 

@@ -8,10 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text, is_encodable
+from homing.stores.arguments import (
+    checked_limit,
+    checked_name,
+    checked_names,
+    checked_space,
+    checked_text,
+    is_encodable,
+)
 from homing.stores.attributes import wanted
 from homing.stores.batches import batches
-from homing.stores.postgres import checkup, text_search, vector_search, writing
+from homing.stores.postgres import checkup, switching, text_search, vector_search, writing
 from homing.stores.postgres.address import Address
 from homing.stores.postgres.collection import Collection, find, listed
 from homing.stores.postgres.driver import Connection, connect, psycopg
@@ -21,9 +28,10 @@ from homing.stores.postgres.indexing import Indexing
 from homing.stores.postgres.matches import records_after, records_with_ids
 from homing.stores.postgres.migrations import checked_schema, migrate, search_path
 from homing.stores.postgres.sessions import Sessions, T, Work
-from homing.stores.postgres.spaces import check_query, create_space
+from homing.stores.postgres.spaces import check_query, checked_model, create_space
 from homing.stores.postgres.vector_type import register
 from homing.stores.store import CollectionInfo, SearchOptions
+from homing.stores.switching import SpaceInfo
 from homing.vectors import Vector, as_vector
 
 STATEMENT_TIMEOUT = 30.0
@@ -125,14 +133,19 @@ class PostgresStore:
                 # Nothing found, or refused: it may be because what was remembered is no longer so.
                 if found:
                     return found
-            where = find(connection, self.user_id, name)
-            if where is None or where.space is None or not where.embedded:
-                return []
-            check_query(where, query.size, model)
-            self._remember(name, where)
-            if not where.indexed:
-                self._indexing.missed(where.space_rows)
-            return vector_search.search(connection, where, query, limit, asked)
+            while True:
+                where = find(connection, self.user_id, name)
+                if where is None or where.space is None or not where.embedded:
+                    return []
+                check_query(where, query.size, model)
+                self._remember(name, where)
+                if not where.indexed:
+                    self._indexing.missed(where.space_rows)
+                try:
+                    return vector_search.search(connection, where, query, limit, asked)
+                except vector_search.Moved:
+                    # It has changed its model, or was made anew, since it was looked up a moment ago.
+                    continue
 
         return self._read(work)
 
@@ -196,6 +209,86 @@ class PostgresStore:
     def collections(self) -> list[CollectionInfo]:
         """The collections that have records; see `Store.collections`."""
         return self._read(lambda c: listed(c, self.user_id))
+
+    def model_of(self, collection: str) -> str:
+        """The model that answers; see `SwitchesModels.model_of`. One question to the server."""
+        name = checked_name(collection, "collection")
+        found = self._read(lambda c: find(c, self.user_id, name))
+        return found.model if found is not None and found.embedded else ""
+
+    def spaces(self, collection: str) -> list[SpaceInfo]:
+        """The models whose vectors are held; see `SwitchesModels.spaces`."""
+        name = checked_name(collection, "collection")
+
+        def work(connection: Connection) -> list[SpaceInfo]:
+            where = find(connection, self.user_id, name)
+            return [] if where is None else [one.info for one in switching.spaces(connection, where)]
+
+        return self._read(work)
+
+    def stage(self, collection: str, model: str, dimensions: int) -> None:
+        """Make room for a second model; see `SwitchesModels.stage`."""
+        name = checked_name(collection, "collection")
+        checked_space(model, dimensions, self.dimensions)
+        checked_model(model, dimensions)
+
+        def work(connection: Connection) -> None:
+            where = find(connection, self.user_id, name, lock=switching.ALONE)
+            if where is not None:
+                switching.stage(connection, where, model, dimensions)
+
+        while True:
+            try:
+                return self._write(work)
+            except writing.SpaceMissing as missing:
+                self._create_space(missing)
+
+    def missing(self, collection: str, model: str) -> Iterator[VectorRecord]:
+        """What lacks a vector of this model; see `SwitchesModels.missing`. Read in pages, like `records`."""
+        return self._missing_pages(checked_name(collection, "collection"), model)
+
+    def _missing_pages(self, name: str, model: str) -> Iterator[VectorRecord]:
+        after = -1
+        while True:
+
+            def work(connection: Connection, after: int = after) -> tuple[list[VectorRecord], int]:
+                where = find(connection, self.user_id, name)
+                return ([], after) if where is None else switching.missing(connection, where, model, after, PAGE)
+
+            page, after = self._read(work)
+            yield from page
+            if len(page) < PAGE:
+                return
+
+    def add_vectors(self, records: Iterable[VectorRecord]) -> int:
+        """Give records a vector of a second model; see `SwitchesModels.add_vectors`."""
+        prepared = batches(records, self.dimensions)
+        if not prepared:
+            return 0
+        return self._write(lambda c: sum(switching.add(c, self.user_id, batch) for batch in prepared))
+
+    def activate(self, collection: str, model: str, *, complete: bool = True) -> int:
+        """Let a model's vectors answer; see `SwitchesModels.activate`."""
+        name = checked_name(collection, "collection")
+
+        def work(connection: Connection) -> int:
+            if find(connection, self.user_id, name, lock=switching.ALONE) is None:
+                return 0
+            # Counted anew: writers that were waited for have written since the question above was begun.
+            where = find(connection, self.user_id, name)
+            return 0 if where is None else switching.activate(connection, where, model, complete=complete)
+
+        return self._write(work)
+
+    def discard(self, collection: str, model: str) -> int:
+        """Let go of a model's vectors; see `SwitchesModels.discard`."""
+        name = checked_name(collection, "collection")
+
+        def work(connection: Connection) -> int:
+            where = find(connection, self.user_id, name, lock=switching.ALONE)
+            return 0 if where is None else switching.discard(connection, where, model)
+
+        return self._write(work)
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`."""

@@ -94,8 +94,8 @@ def upsert(connection: Connection, user: str, prepared: Prepared) -> Collection:
         place = Place(collection, {index: int(row[0]) for index, row in zip(chosen, rows, strict=True)}, rows[0][1])
         _write_records(connection, place, batch, tally)
         _write_words(connection, place, prepared, tally)
-        _write_vectors(connection, place, batch, tally)
-    _add(connection, collection, tally)
+        write_vectors(connection, place, batch, tally)
+    add_tally(connection, collection, tally)
     return collection
 
 
@@ -106,7 +106,7 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
         return 0
     tally = Tally()
     _remove(connection, collection, ids, tally)
-    _add(connection, collection, tally)
+    add_tally(connection, collection, tally)
     return -tally.records
 
 
@@ -116,8 +116,9 @@ def drop(connection: Connection, user: str, name: str) -> int:
     if collection is None:
         return 0
     own = (collection.id, user)
-    if collection.space is not None:
-        connection.execute(f"DELETE FROM {vector_table(collection.space)} WHERE collection = %s AND user_id = %s", own)
+    for space in [*([] if collection.space is None else [collection.space]), *_aside(connection, collection)]:
+        connection.execute(f"DELETE FROM {vector_table(space)} WHERE collection = %s AND user_id = %s", own)
+    connection.execute("DELETE FROM aside WHERE collection = %s AND user_id = %s", own)
     connection.execute("DELETE FROM words WHERE collection = %s AND user_id = %s", own)
     records = connection.execute("DELETE FROM records WHERE collection = %s AND user_id = %s", own).rowcount
     connection.execute("DELETE FROM tallies WHERE collection = %s AND user_id = %s", own)
@@ -162,6 +163,23 @@ def _give_space(connection: Connection, collection: Collection, batch: Batch) ->
     if space is None:
         raise SpaceMissing(batch.model, width)
     connection.execute("UPDATE collections SET space = %s WHERE id = %s", (space, collection.id))
+    own = (collection.id, collection.user)
+    gone = connection.execute("DELETE FROM aside WHERE collection = %s AND user_id = %s AND space = %s", (*own, space))
+    if gone.rowcount:
+        # What lay beside answers again, and counts.
+        row = connection.execute(
+            f"SELECT count(*) FROM {vector_table(space)} WHERE collection = %s AND user_id = %s", own
+        ).fetchone()
+        assert row is not None
+        add_tally(connection, collection, Tally(embedded=int(row[0])))
+
+
+def _aside(connection: Connection, collection: Collection) -> list[int]:
+    """The spaces that a collection has vectors in which do not answer."""
+    rows = connection.execute(
+        "SELECT space FROM aside WHERE collection = %s AND user_id = %s", (collection.id, collection.user)
+    ).fetchall()
+    return [int(space) for (space,) in rows]
 
 
 def _remove(connection: Connection, collection: Collection, ids: Sequence[str], tally: Tally) -> None:
@@ -171,12 +189,16 @@ def _remove(connection: Connection, collection: Collection, ids: Sequence[str], 
         if collection.space is None
         else f"DELETE FROM {vector_table(collection.space)} v USING gone WHERE v.record = gone.key RETURNING 1"
     )
+    beside = "".join(
+        f"gone_beside_{space} AS (DELETE FROM {vector_table(space)} v USING gone WHERE v.record = gone.key), "
+        for space in _aside(connection, collection)
+    )
     row = connection.execute(
         "WITH held AS MATERIALIZED (SELECT key FROM records "
         "WHERE collection = %s AND user_id = %s AND id = ANY(%s) ORDER BY id FOR UPDATE), "
         "gone AS (DELETE FROM records r USING held WHERE r.key = held.key RETURNING r.key), "
         "gone_words AS (DELETE FROM words w USING gone WHERE w.record = gone.key RETURNING w.length), "
-        f"gone_vectors AS ({vectors}) "
+        f"{beside}gone_vectors AS ({vectors}) "
         "SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM gone_vectors), "
         "(SELECT coalesce(sum(length), 0) FROM gone_words)",
         (collection.id, collection.user, list(ids)),
@@ -226,7 +248,8 @@ def _write_words(connection: Connection, place: Place, prepared: Prepared, tally
     tally.words += sum(prepared.words[index].length for index in place.keys)
 
 
-def _write_vectors(connection: Connection, place: Place, batch: Batch, tally: Tally) -> None:
+def write_vectors(connection: Connection, place: Place, batch: Batch, tally: Tally) -> None:
+    """Write the vectors of those records of a batch that have a key, into the space of their collection."""
     chosen = [(row, index) for row, index in enumerate(batch.embedded) if index in place.keys]
     if not chosen:
         return
@@ -252,7 +275,8 @@ def _json(record: VectorRecord) -> str:
     return found if is_encodable(found) else json.dumps(dict(record.metadata), separators=(",", ":"))
 
 
-def _add(connection: Connection, collection: Collection, tally: Tally) -> None:
+def add_tally(connection: Connection, collection: Collection, tally: Tally) -> None:
+    """Count what a write has added."""
     own = (collection.id, collection.user)
     connection.execute(
         "INSERT INTO tallies(collection, user_id, records, embedded, words) VALUES (%s, %s, %s, %s, %s)",
