@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
     from homing.rag.memory import Rag
+    from homing.skills.service import ToolRetrievalService
     from homing.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -117,6 +118,13 @@ class Homing:
 
         return SavedDevices(self.settings.data, embedder=self.embedder)
 
+    @cached_property
+    def skills(self) -> ToolRetrievalService:
+        """Folders with a SKILL.md, and the right one for a request."""
+        from homing.skills.service import ToolRetrievalService
+
+        return ToolRetrievalService(self.settings.data, models=self.models)
+
     def folder(self, folder: str | Path) -> FolderIndex:
         """The text files below a folder, indexed in this data folder."""
         from homing.folders.index import FolderIndex
@@ -180,6 +188,8 @@ class Homing:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
         if "rag" in self.__dict__:
             self.rag.close()
+        if "skills" in self.__dict__:
+            self.skills.close()
         if "store" in self.__dict__:
             self.store.close()
         if "models" in self.__dict__:

@@ -20,6 +20,7 @@ from homing.cli import (
     providers,
     rag,
     search,
+    skills,
     switching,
 )
 from homing.cli.output import exit_code, print_error
@@ -43,6 +44,7 @@ models.app.command(name="status")(switching.show_status)
 models.app.command(name="rollback")(switching.roll_back)
 models.app.command(name="discard")(switching.discard_kept)
 models.app.command(name="calibrate")(calibrate.calibrate_model)
+app.add_typer(skills.app, name="skills")
 app.add_typer(devices.app, name="devices")
 app.add_typer(rag.app, name="rag")
 app.add_typer(models.app, name="models")

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from homing.skills.hits import FoundSkills, SkillHit, Why
+from homing.skills.prompt import SkillPrompt, skill_prompt
 from homing.skills.scan_report import ScanEntry, ScanReport
 from homing.skills.service import ToolRetrievalService
 from homing.skills.skill import Skill
+from homing.skills.tool_index import ToolIndex
 
-__all__ = ["FoundSkills", "ScanEntry", "ScanReport", "Skill", "SkillHit", "ToolRetrievalService", "Why"]
+__all__ = [
+    "FoundSkills",
+    "ScanEntry",
+    "ScanReport",
+    "Skill",
+    "SkillHit",
+    "SkillPrompt",
+    "ToolIndex",
+    "ToolRetrievalService",
+    "Why",
+    "skill_prompt",
+]

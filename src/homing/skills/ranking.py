@@ -30,6 +30,8 @@ BODY_WORDS = 0.7
 """How much a word in the body counts beside one in the head."""
 SAME = 0.985
 """Cosine of two heads from which on they say the same."""
+CROWD = 0.4
+"""The share of an answer that skills which say the same may take while there are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Ranker:
         return self._head_words.size
 
     def rank(self, query: str, vector: Vector | None, scale: Scale | None, limit: int) -> list[Ranked]:
-        """The skills that fit best, best first; near-duplicates of a better one only where there is room.
+        """The skills that fit best, best first; near-duplicates take only so much of the room.
 
         Without a vector only those that share a word with the query.
         """
@@ -132,19 +134,17 @@ class Ranker:
         return best, at
 
     def _varied(self, order: npt.NDArray[np.int64], limit: int) -> list[int]:
-        """The first `limit` that differ from each other, then, where there is room, those that do not; in order."""
+        """The first `limit`, of which no more than `CROWD` say the same; where there is room, others after all."""
+        most = max(1, round(CROWD * limit))
         chosen: list[int] = []
-        repeated: list[int] = []
+        crowded: list[int] = []
         for at in order.tolist():
             if len(chosen) == limit:
                 break
-            head = self._heads[at]
-            if chosen and head.any() and float((self._heads[chosen] @ head).max()) >= SAME:
-                repeated.append(at)
-            else:
-                chosen.append(at)
-        kept = set(chosen + repeated[: limit - len(chosen)])
-        return [at for at in order[: len(chosen) + len(repeated)].tolist() if at in kept]
+            same = int((self._heads[chosen] @ self._heads[at] >= SAME).sum()) if chosen else 0
+            (crowded if same >= most else chosen).append(at)
+        kept = set(chosen + crowded[: limit - len(chosen)])
+        return [at for at in order[: len(chosen) + len(crowded)].tolist() if at in kept]
 
 
 def name_key(text: str) -> str:

@@ -15,11 +15,10 @@ from typing import Any, Self
 import numpy as np
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import EmbeddingError, HomingError, InvalidArgument, LanceSearchError, NotFound, StoreError
+from homing.errors import EmbeddingError, HomingError, LanceSearchError, NotFound, StoreError
 from homing.models.choice import Models
-from homing.records import Notice
+from homing.skills.answering import Question, answer, check_question, ranker_of
 from homing.skills.current_model import CurrentModel
-from homing.skills.explaining import hit_of
 from homing.skills.hits import FoundSkills
 from homing.skills.indexing import content_of, embedded, rows_for
 from homing.skills.marker import now
@@ -31,7 +30,6 @@ from homing.skills.skill import Skill, head_text
 from homing.skills.skill_rows import Contents
 from homing.skills.skill_table import SkillTable
 from homing.skills.watching import INTERVAL, Watch
-from homing.stores.arguments import checked_limit
 from homing.stores.lance.engine import preload
 from homing.stores.lance.locking import WriteLock
 from homing.vectors import Scale, Vector
@@ -149,25 +147,16 @@ class ToolRetrievalService:
 
         Where the model fails, a warning is logged and keywords answer. Raises LanceSearchError where the store fails.
         """
-        checked_limit(limit)
-        if not isinstance(query, str) or not query.strip():
-            raise InvalidArgument("the query is empty; say what is to be done")
+        check_question(query, limit)
         started = time.perf_counter()
         contents, ranker = self._current()
         read = time.perf_counter()
         vector, scale, failure = self._query_vector(query, contents)
         embedded_at = time.perf_counter()
-        places = ranker.rank(query, vector, scale, limit) if limit else []
-        fitting = [place for place in places if threshold is None or place.score >= threshold]
-        hits = tuple(hit_of(query, contents.skills[place.position], place, contents.texts) for place in fitting)
+        found = answer(Question(query, vector, scale, failure), contents, ranker, limit=limit, threshold=threshold)
         ended = time.perf_counter()
-        notice = _notice(failure) or _empty(contents, hits, places[0].score if places else None, threshold)
-        return FoundSkills(
-            hits,
-            "keyword" if vector is None else "hybrid",
-            degraded=failure is not None,
-            reason=None if failure is None else f"vector:{failure.code}",
-            notice=notice,
+        return replace(
+            found,
             timings={
                 "read_ms": (read - started) * 1000,
                 "embed_ms": (embedded_at - read) * 1000,
@@ -290,21 +279,10 @@ class ToolRetrievalService:
             with self._lock:
                 if self._held is None or self._held[0].version != version:
                     contents = table.read()
-                    self._held = (contents, _ranker(contents))
+                    self._held = (contents, ranker_of(contents))
                 return self._held
         except StoreError as error:
             raise _unreachable(error) from error
-
-
-def _ranker(contents: Contents) -> Ranker:
-    return Ranker(
-        [skill.name for skill in contents.skills],
-        contents.head_terms,
-        contents.heads,
-        contents.passage_terms,
-        contents.passages,
-        contents.owners,
-    )
 
 
 def _unreachable(error: Exception) -> LanceSearchError:
@@ -329,25 +307,3 @@ def _key(skill: Skill, notes: Mapping[str, Mapping[str, Any]]) -> str:
         return os.path.abspath(skill.path)
     same = [key for key, note in notes.items() if note.get("name") == skill.name]
     return same[0] if len(same) == 1 else skill.name
-
-
-def _notice(failure: HomingError | None) -> Notice | None:
-    if failure is None:
-        return None
-    return Notice(
-        f"嵌入模型不可用，已改用关键词匹配（{failure.code}）",
-        f"The embedding model is not available; matched by keywords ({failure.code})",
-    )
-
-
-def _empty(contents: Contents, hits: Sequence[Any], best: float | None, threshold: float | None) -> Notice | None:
-    if hits:
-        return None
-    if not contents.skills:
-        return Notice("还没有索引任何技能，请先扫描技能目录", "No skill is indexed yet; scan a folder of skills first")
-    if threshold is None or best is None:
-        return Notice("没有匹配的技能", "No skill matches")
-    return Notice(
-        f"没有技能达到阈值 {threshold:g}，最接近的为 {best:.2f}",
-        f"No skill reaches the threshold {threshold:g}; the nearest has {best:.2f}",
-    )

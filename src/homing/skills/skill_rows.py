@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from homing.embedders.provider import EmbeddingProvider
 from homing.records import Metadata
 from homing.skills.skill import Skill
 from homing.skills.terms import Terms
@@ -173,6 +174,32 @@ def contents_of(version: int, skills: ArrowTable, passages: ArrowTable) -> Conte
         passages=_matrix(passages)[picked] if same else np.zeros((len(picked), vectors.shape[1]), np.float32),
         owners=np.array([key[0] for key in body], np.int32),
         embedded=int(vectors.any(axis=1).sum()),
+    )
+
+
+def in_memory(rows: Sequence[SkillRow], embedder: EmbeddingProvider) -> Contents:
+    """Rows as they would be read from the tables."""
+    body = [(at, passage) for at, row in enumerate(rows) for passage in row.body]
+
+    def matrix(vectors: list[Vector | None]) -> Matrix:
+        wide = np.zeros((len(vectors), embedder.dimensions), np.float32)
+        for at, vector in enumerate(vectors):
+            wide[at] = 0 if vector is None else vector
+        return wide
+
+    heads = matrix([row.head.vector for row in rows])
+    return Contents(
+        version=0,
+        model=embedder.id,
+        skills=tuple(row.skill for row in rows),
+        contents=tuple(row.content for row in rows),
+        head_terms=tuple(row.head.terms for row in rows),
+        heads=heads,
+        texts=tuple(passage.text for _, passage in body),
+        passage_terms=tuple(passage.terms for _, passage in body),
+        passages=matrix([passage.vector for _, passage in body]),
+        owners=np.array([at for at, _ in body], np.int32),
+        embedded=int(heads.any(axis=1).sum()),
     )
 
 
