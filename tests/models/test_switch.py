@@ -322,3 +322,24 @@ def wait_until(happened: object, seconds: float = 60.0) -> None:
     while not happened():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_collections_on_lancedb_change_over_as_well(tmp_path: Path, api: LoopbackApi) -> None:
+    settings = Settings(store=f"lance://{tmp_path}/lance")
+    with homing.open(tmp_path / "data", settings=settings) as app:
+        fill(app, 20)
+        config = app.models.config
+        config.ensure_default_embedding_model()
+        config.create_provider("openai", "openai", api_key=KEY, base_url=api.url + "/v1")
+        app.switch.make_default(
+            config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
+        )
+        assert nearest(app, "灯塔 7")[0] == "n7"
+        assert app.switch.run() == 1
+        assert nearest(app, "灯塔 7")[0] == "n7"
+        assert {record.model for record in app.store.records("notes")} == {NEW}
+        app.switch.rollback()
+        assert nearest(app, "灯塔 7")[0] == "n7"
+        assert {record.model for record in app.store.records("notes")} == {OLD}
+        assert app.store.check() == []

@@ -140,7 +140,7 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
         waiting = info.records - info.embedded
         told = f"{info.records} records, {info.embedded} embedded by {info.model or 'nothing'}"
         if embedder is not None and info.model and info.model != embedder.id:
-            yield Finding(name, "warn", f"{told}, but the model is now {embedder.id}", "index it again")
+            yield Finding(name, "warn", f"{told}, but the model is now {embedder.id}", "homing models default")
         elif embedder is not None and info.model and waiting:
             mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend)
