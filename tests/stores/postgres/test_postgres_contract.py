@@ -35,6 +35,7 @@ class TestPostgresStore(StoreContract):
         return emptied
 
 
+@pytest.mark.slow
 class TestStoreOfAUser(StoreContract):
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
