@@ -53,6 +53,7 @@ def ranker_of(contents: Contents) -> Ranker:
     """What is indexed, ready to be asked."""
     return Ranker(
         [skill.name for skill in contents.skills],
+        [skill.description for skill in contents.skills],
         contents.head_terms,
         contents.heads,
         contents.passage_terms,

@@ -12,6 +12,7 @@ Without a vector the share of the query that a skill holds is its score. An exac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from homing.skills.terms import Floats, KeywordIndex, Terms
-from homing.text.tokens import query_terms, tokens
+from homing.text.folding import fold
+from homing.text.tokens import query_terms
 from homing.vectors import Matrix, Scale, Vector, score_of
 
 LIFT = 0.5
@@ -29,9 +31,11 @@ BODY_MARGIN = 0.05
 BODY_WORDS = 0.7
 """How much a word in the body counts beside one in the head."""
 SAME = 0.985
-"""Cosine of two heads from which on they say the same."""
+"""Cosine of two heads from which on they say the same; equal descriptions do in any case."""
 CROWD = 0.4
 """The share of an answer that skills which say the same may take while there are others."""
+
+_BETWEEN = re.compile(r"[^\w+#]|_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Ranker:
     def __init__(
         self,
         names: Sequence[str],
+        descriptions: Sequence[str],
         head_terms: Sequence[Terms],
         heads: Matrix,
         passage_terms: Sequence[Terms],
@@ -76,7 +81,11 @@ class Ranker:
         self._passage_words = KeywordIndex(passage_terms)
         self._by_name: dict[str, list[int]] = {}
         for position, name in enumerate(names):
-            self._by_name.setdefault(name_key(name), []).append(position)
+            self._by_name.setdefault(name_key(name) or name, []).append(position)
+        first: dict[str, int] = {}
+        self._descriptions = np.array(
+            [first.setdefault(text, at) if text else at for at, text in enumerate(descriptions)], np.int64
+        )
         # Where the passages of each skill that has some begin.
         self._with_body, self._begins = np.unique(owners, return_index=True)
 
@@ -93,7 +102,7 @@ class Ranker:
         terms = query_terms(query)
         head, body = self._head_words.evidence(terms), self._passage_words.evidence(terms)
         best_shared, shared_at = self._best(body.shared)
-        named = self._by_name.get(name_key(query), [])
+        named = self._by_name.get(name_key(query) or query, [])
         if vector is None:
             fits = np.maximum(head.coverage, BODY_WORDS * self._best(body.coverage)[0]).astype(np.float64)
             cosines, best_cosine, passage_at = None, None, shared_at
@@ -141,7 +150,8 @@ class Ranker:
         for at in order.tolist():
             if len(chosen) == limit:
                 break
-            same = int((self._heads[chosen] @ self._heads[at] >= SAME).sum()) if chosen else 0
+            alike = self._heads[chosen] @ self._heads[at] >= SAME
+            same = int((alike | (self._descriptions[chosen] == self._descriptions[at])).sum())
             (crowded if same >= most else chosen).append(at)
         kept = set(chosen + crowded[: limit - len(chosen)])
         return [at for at in order[: len(chosen) + len(crowded)].tolist() if at in kept]
@@ -149,7 +159,7 @@ class Ranker:
 
 def name_key(text: str) -> str:
     """A name without case, joints and white space: `Git Commit`, `git_commit` and `/git-commit` are one."""
-    return " ".join(tokens(text.strip().lstrip("/@$").replace("-", " ").replace("_", " ")))
+    return _BETWEEN.sub("", fold(text).casefold())
 
 
 def _readable(fit: float, scale: Scale | None) -> float:

@@ -39,7 +39,9 @@ class Skill:
             raise InvalidArgument(f"description, body and path of skill {self.name!r} are text")
         if isinstance(self.tags, str):
             raise InvalidArgument(f"tags of skill {self.name!r} are a list of texts; got the single text {self.tags!r}")
-        object.__setattr__(self, "tags", tuple(str(tag) for tag in self.tags))
+        for name in ("name", "description", "path", "body"):
+            object.__setattr__(self, name, _encodable(getattr(self, name)))
+        object.__setattr__(self, "tags", tuple(_encodable(str(tag)) for tag in self.tags))
 
     @property
     def id(self) -> str:
@@ -70,3 +72,8 @@ def one_line(text: str, longest: int) -> str:
     readable = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
     line = re.sub(r"\s+", " ", readable).strip()
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _encodable(text: str) -> str:
+    """The text without what has no UTF-8 form: halves of surrogate pairs."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

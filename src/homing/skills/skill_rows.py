@@ -20,6 +20,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.records import Metadata
 from homing.skills.skill import Skill
 from homing.skills.terms import Terms
+from homing.stores.arguments import is_encodable
 from homing.stores.lance.engine import ArrowSchema, ArrowTable, arrow
 from homing.stores.lance.rows import VECTOR, matrix_of, space_of, vector_field
 from homing.stores.lance.table import key_field
@@ -101,9 +102,9 @@ def skill_rows(rows: Sequence[SkillRow], schema: ArrowSchema) -> ArrowTable:
     """Skills as rows of `skills`."""
     columns = {
         "id": [row.skill.id for row in rows],
-        "name": [_written(row.skill.name) for row in rows],
-        "description": [_written(row.skill.description) for row in rows],
-        "tags": [[_written(tag) for tag in row.skill.tags] for row in rows],
+        "name": [row.skill.name for row in rows],
+        "description": [row.skill.description for row in rows],
+        "tags": [list(row.skill.tags) for row in rows],
         VECTOR: _vectors([row.head.vector for row in rows], schema.field(VECTOR).type.list_size),
         "metadata": [_json({**row.skill.metadata, "content": row.content}) for row in rows],
     }
@@ -125,7 +126,7 @@ def passage_rows(rows: Sequence[SkillRow], schema: ArrowSchema) -> ArrowTable:
         "skill": [row.skill.id for row, _, _ in flat],
         "content": [row.content for row, _, _ in flat],
         "number": pa.array([number for _, number, _ in flat], pa.int32()),
-        "text": [_written(passage.text) for passage in passages],
+        "text": [passage.text for passage in passages],
         "terms": _lists([passage.terms.hashes for passage in passages], pa.uint64()),
         "counts": _lists([passage.terms.counts for passage in passages], pa.uint16()),
         VECTOR: _vectors([passage.vector for passage in passages], schema.field(VECTOR).type.list_size),
@@ -259,10 +260,6 @@ def _matrix(rows: ArrowTable) -> Matrix:
 
 
 def _json(metadata: Metadata) -> str:
+    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
     found = json.dumps(dict(metadata), ensure_ascii=False, separators=(",", ":"), default=str)
-    return found if _written(found) == found else json.dumps(dict(metadata), separators=(",", ":"), default=str)
-
-
-def _written(text: str) -> str:
-    """A text as UTF-8 can hold it."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return found if is_encodable(found) else json.dumps(dict(metadata), separators=(",", ":"), default=str)
