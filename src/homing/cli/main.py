@@ -17,10 +17,12 @@ from homing.cli import (
     embed,
     evaluate,
     models,
+    postgres,
     providers,
     rag,
     search,
     skills,
+    store,
     switching,
 )
 from homing.cli.output import exit_code, print_error
@@ -49,6 +51,8 @@ app.add_typer(devices.app, name="devices")
 app.add_typer(rag.app, name="rag")
 app.add_typer(models.app, name="models")
 app.add_typer(providers.app, name="providers")
+app.add_typer(store.app, name="store")
+app.add_typer(postgres.app, name="postgres")
 app.add_typer(config.app, name="config")
 
 
