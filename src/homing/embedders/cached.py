@@ -13,14 +13,15 @@ import numpy as np
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.embedders.texts import checked_texts
 from homing.embedders.vector_cache import VectorCache
+from homing.embedders.wrapper import Wrapper
 from homing.errors import DimensionMismatch, InvalidArgument, MalformedAnswer
-from homing.vectors import Matrix, Scale, Vector, pack
+from homing.vectors import Matrix, Vector, pack
 
 MAX_BYTES = 1 << 30
 MEMORY_BYTES = 8 << 20
 
 
-class Cached:
+class Cached(Wrapper):
     """The same provider, which is asked only for texts it has not embedded before.
 
     Rows are kept in the SQLite file `path` under the provider's identity and a hash of the text, so one file serves
@@ -43,25 +44,10 @@ class Cached:
     ) -> None:
         if max_bytes < 0 or memory_bytes < 0:
             raise InvalidArgument("max_bytes and memory_bytes are sizes and cannot be negative")
-        self._provider = provider
+        super().__init__(provider)
         self._file = VectorCache(path, max_bytes=max_bytes)
         self._memory = _RecentRows(memory_bytes)
         self._by_kind = by_kind
-
-    @property
-    def id(self) -> str:
-        """The identity of the wrapped provider."""
-        return self._provider.id
-
-    @property
-    def dimensions(self) -> int:
-        """The width of the wrapped provider."""
-        return self._provider.dimensions
-
-    @property
-    def scale(self) -> Scale | None:
-        """The scale of the wrapped provider."""
-        return self._provider.scale
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         """One row per text, from memory, from the file, or from the provider, which gets each missing text once."""
@@ -76,15 +62,10 @@ class Cached:
             matrix[position] = rows[key]
         return matrix
 
-    def truncated(self, texts: Sequence[str]) -> list[bool]:
-        """What the wrapped provider says."""
-        return self._provider.truncated(texts)
-
     def close(self) -> None:
         """Closes the file, and the wrapped provider where it can be closed."""
         self._file.close()
-        if close := getattr(self._provider, "close", None):
-            close()
+        super().close()
 
     def _keys(self, texts: Sequence[str], kind: Kind) -> list[bytes]:
         space = f"{self.id}\0{kind if self._by_kind else ''}".encode()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.vectors import Matrix, Scale
+from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.wrapper import Wrapper
 
 
 @runtime_checkable
@@ -26,41 +26,13 @@ def provider_for(embedder: EmbeddingProvider, identity: str) -> EmbeddingProvide
     return embedder.for_model(identity) if isinstance(embedder, ChoosesModel) else embedder
 
 
-class Chosen:
+class Chosen(Wrapper):
     """An embedder that stays what it was when it was chosen, and knows where the others are."""
 
     def __init__(self, provider: EmbeddingProvider, choose: Callable[[str], EmbeddingProvider]) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._choose = choose
-
-    @property
-    def id(self) -> str:
-        """The identity of the chosen model."""
-        return self._provider.id
-
-    @property
-    def dimensions(self) -> int:
-        """The width of the chosen model."""
-        return self._provider.dimensions
-
-    @property
-    def scale(self) -> Scale | None:
-        """The scale of the chosen model."""
-        return self._provider.scale
-
-    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
-        """The vectors of the chosen model."""
-        return self._provider.embed(texts, kind=kind)
-
-    def truncated(self, texts: Sequence[str]) -> list[bool]:
-        """What the chosen model says."""
-        return self._provider.truncated(texts)
 
     def for_model(self, identity: str) -> EmbeddingProvider:
         """The embedder of that identity; for an empty one, the default as it is now."""
         return self._provider if identity == self._provider.id else self._choose(identity)
-
-    def close(self) -> None:
-        """Closes the chosen model's provider where it can be closed."""
-        if close := getattr(self._provider, "close", None):
-            close()

@@ -14,6 +14,7 @@ import numpy as np
 from homing.embedders.breaker import Breaker
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.embedders.texts import checked_texts
+from homing.embedders.wrapper import Wrapper
 from homing.errors import (
     EmbeddingError,
     InvalidArgument,
@@ -22,7 +23,7 @@ from homing.errors import (
     RateLimited,
     Timeout,
 )
-from homing.vectors import Matrix, Scale
+from homing.vectors import Matrix
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ FIRST_WAIT = 0.1
 LONGEST_WAIT = 10.0
 
 
-class Resilient:
+class Resilient(Wrapper):
     """The same provider with a deadline, retries and a circuit breaker.
 
     A call ends by its deadline, whatever the provider does: `deadline` seconds for queries, where a person waits, and
@@ -57,37 +58,13 @@ class Resilient:
     ) -> None:
         if min(deadline, document_deadline) <= 0 or attempts < 1 or max_abandoned < 1:
             raise InvalidArgument("deadlines are positive seconds; attempts and max_abandoned are at least 1")
-        self._provider = provider
+        super().__init__(provider)
         self._deadlines: dict[Kind, float] = {"query": deadline, "document": document_deadline}
         self._attempts = attempts
         self._breaker = breaker or Breaker()
         self._max_abandoned = max_abandoned
         self._abandoned = 0
         self._counting = threading.Lock()
-
-    @property
-    def id(self) -> str:
-        """The identity of the wrapped provider."""
-        return self._provider.id
-
-    @property
-    def dimensions(self) -> int:
-        """The width of the wrapped provider."""
-        return self._provider.dimensions
-
-    @property
-    def scale(self) -> Scale | None:
-        """The scale of the wrapped provider."""
-        return self._provider.scale
-
-    def truncated(self, texts: Sequence[str]) -> list[bool]:
-        """What the wrapped provider says."""
-        return self._provider.truncated(texts)
-
-    def close(self) -> None:
-        """Closes the wrapped provider where it can be closed."""
-        if close := getattr(self._provider, "close", None):
-            close()
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         """One row per text, or an error, before the deadline of this kind."""

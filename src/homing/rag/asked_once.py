@@ -7,11 +7,12 @@ from threading import Lock
 
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.embedders.wrapper import Wrapper
 from homing.errors import EmbeddingError
-from homing.vectors import Matrix, Scale
+from homing.vectors import Matrix
 
 
-class AskedOnce:
+class AskedOnce(Wrapper):
     """Wraps a provider for the length of one question: the first to ask embeds, the others wait and get the same.
 
     A failure is shared as well, so that a provider that is down costs its deadline once. Collections of another model
@@ -19,25 +20,10 @@ class AskedOnce:
     """
 
     def __init__(self, provider: EmbeddingProvider) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._others: dict[str, AskedOnce] = {}
         self._lock = Lock()
         self._answers: dict[tuple[Kind, tuple[str, ...]], Matrix | EmbeddingError] = {}
-
-    @property
-    def id(self) -> str:
-        """The provider's."""
-        return self._provider.id
-
-    @property
-    def dimensions(self) -> int:
-        """The provider's."""
-        return self._provider.dimensions
-
-    @property
-    def scale(self) -> Scale | None:
-        """The provider's."""
-        return self._provider.scale
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         """The provider's rows, asked for once."""
@@ -58,7 +44,3 @@ class AskedOnce:
         provider = provider_for(self._provider, identity)
         with self._lock:
             return self if provider.id == self.id else self._others.setdefault(provider.id, AskedOnce(provider))
-
-    def truncated(self, texts: Sequence[str]) -> list[bool]:
-        """The provider's."""
-        return self._provider.truncated(texts)
