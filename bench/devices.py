@@ -17,9 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from report import machine
-
 from homing.devices import CommandSpec, Device, DeviceRetriever
+from report import machine
 
 RESULTS = Path(__file__).parent / "results" / "devices.json"
 TYPES = {"light": "灯", "climate": "空调", "fan": "风扇", "cover": "窗帘", "switch": "插座", "media_player": "音箱"}

@@ -22,8 +22,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from report import machine, show, write
 from tokenizers import Tokenizer
+
+from report import machine, show, write
 
 RESULTS = Path(__file__).parent / "results" / "embedding.json"
 WORKER = Path(__file__).parent / "workers" / "embedding_worker.py"

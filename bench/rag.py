@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import machine, show, write
 
 from homing.buffer.embedding_buffer import BufferOptions
 from homing.database import Database
@@ -31,6 +30,7 @@ from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
 from homing.vectors import Matrix, normalise
+from report import machine, show, write
 
 HERE = Path(__file__).parent
 WIDTH = 384

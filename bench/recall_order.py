@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from report import machine, show, write
-
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
@@ -28,6 +26,7 @@ from homing.rag.content import Entry
 from homing.rag.service import RAGService
 from homing.records import Mode, VectorRecord
 from homing.stores.sqlite.store import SqliteStore
+from report import machine, show, write
 
 HERE = Path(__file__).parent
 MODES: tuple[Mode, ...] = ("semantic", "hybrid")

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import machine, show, write
 
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
@@ -42,6 +41,7 @@ from homing.skills.skill_file import parse_skill
 from homing.skills.terms import KeywordIndex, terms_of
 from homing.text.tokens import query_terms
 from homing.vectors import Matrix, Scale, normalise
+from report import machine, show, write
 
 RESULTS = Path(__file__).parent / "results" / "skills.json"
 WORKER = Path(__file__).parent / "workers" / "chroma_skills_worker.py"
@@ -228,12 +228,12 @@ def _timed(what: str, texts: int, seconds: float, processor: float) -> dict[str,
 
 
 VERBS = [
-    *zip("分析 生成 转换 检查 部署 翻译 整理 备份 比较 监控".split(),
-         "Analyse Generate Convert Check Deploy Translate Tidy Save Compare Monitor".split(), strict=True)
+    ("分析", "Analyse"), ("生成", "Generate"), ("转换", "Convert"), ("检查", "Check"), ("部署", "Deploy"),
+    ("翻译", "Translate"), ("整理", "Tidy"), ("备份", "Save"), ("比较", "Compare"), ("监控", "Monitor"),
 ]  # fmt: skip
 THINGS = [
-    *zip("表格 日志 合同 图片 数据库 邮件 网页 代码 视频 发票".split(),
-         "spreadsheets logs contracts images databases mail pages code videos invoices".split(), strict=True)
+    ("表格", "spreadsheets"), ("日志", "logs"), ("合同", "contracts"), ("图片", "images"), ("数据库", "databases"),
+    ("邮件", "mail"), ("网页", "pages"), ("代码", "code"), ("视频", "videos"), ("发票", "invoices"),
 ]  # fmt: skip
 PLACES = [
     "在本地文件夹中",

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import machine, show, write
 
 from homing.stores.postgres.server import LocalServer
 from homing.text.tokens import query_terms, tokens
 from homing.vectors import Matrix, normalise
+from report import machine, show, write
 
 WIDTH, LIMIT, GROUPS = 384, 10, 100
 WORKER = Path(__file__).parent / "workers" / "store_worker.py"

@@ -29,12 +29,12 @@ from typing import Any
 import apsw
 import numpy as np
 import sqlite_vec
-from report import machine, show, write
 
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
 from homing.stores.store import SearchOptions
 from homing.vectors import Matrix, Vector, normalise
+from report import machine, show, write
 
 WIDTH = 384
 GROUPS = 100

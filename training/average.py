@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import torch
+
 from encoder import Encoder, load, save
 from evaluate import weights_of
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
+
 from data import CLS, LONGEST, SEP, UNKNOWN, load_texts
 from encoder import Encoder
-from torch import Tensor
 
 CUTS = 4  # ways in which the sources are cut into passages; teacher vectors are computed for each
 EVERYDAY = (

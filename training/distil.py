@@ -16,10 +16,11 @@ import time
 from pathlib import Path
 
 import torch
+from torch import Tensor
+
 from corpus import Corpus, Items
 from encoder import Encoder, load, save
 from evaluate import weights_of
-from torch import Tensor
 
 CHUNKS = 4  # a step
 TEMPERATURE = 0.05

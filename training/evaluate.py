@@ -16,9 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from encoder import Encoder, load
 from tokenizers import Tokenizer
 from torch import Tensor
+
+from encoder import Encoder, load
 
 SETS = (
     "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en",

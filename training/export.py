@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from evaluate import RetrievalSet, read_set, weights_of
-from quantise import observe, sample_texts
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+from evaluate import RetrievalSet, read_set, weights_of
 from homing.embedders.bert_graph import BertConfig
 from homing.embedders.bert_int8 import build_int8
 from homing.embedders.calibration import fit_scale
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import Check, write_model_folder
 from homing.vectors import Scale
+from quantise import observe, sample_texts
 
 # Not among them: the sets that share their source with training data.
 SCALE_SETS = (

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from evaluate import SETS, RetrievalSet, read_set, weights_of
 from safetensors.numpy import load_file
 
+from evaluate import SETS, RetrievalSet, read_set, weights_of
 from homing.embedders.bert_graph import BertConfig, build_fp32
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import ModelFolder, write_model_folder

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
+
 from corpus import Corpus, by_length, with_ends
 from data import CLS, LONGEST, SEP, Texts, load_texts
 from encoder import Encoder
-from torch import Tensor
 
 SHARES = {"question": 0.40, "heading_zh": 0.22, "heading_en": 0.13, "lead": 0.25}
 NEIGHBOURS = 24  # the mined negative is one of a query's nearest wrong documents

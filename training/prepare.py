@@ -19,9 +19,10 @@ from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
+
 from data import Texts, read_jsonl, save_texts, tokenise
 from overlap import Overlap
-from tokenizers import Tokenizer
 
 WINDOW = 240  # characters of a question's passage; the articles are about twice as long
 _SENTENCE = re.compile(r"[^。！？!?；;]*[。！？!?；;]?[」』”）)]*")

@@ -16,13 +16,14 @@ import time
 from pathlib import Path
 
 import torch
+from torch import Tensor
+from torch.nn import functional
+
 from corpus import Corpus
 from distil import anchor_step, optimiser_of, set_rate
 from encoder import load, save
 from evaluate import weights_of
 from pairs import Pairs, PairSource
-from torch import Tensor
-from torch.nn import functional
 
 SCALE = 20.0  # of InfoNCE
 PAIR_SCALE, BORDER = 16.0, 0.5  # of the sigmoid loss, which keeps cosines readable as scores

@@ -15,10 +15,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer
+
 from data import read_jsonl
 from encoder import load, save
 from evaluate import weights_of
-from tokenizers import Tokenizer
 
 NOISE = 0.01
 

@@ -9,9 +9,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+
 from evaluate import read_set
 from export import SCALE_SETS, cosines_of_pairs
-
 from homing.embedders.local import LocalProvider
 from homing.vectors import Scale
 
