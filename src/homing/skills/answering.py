@@ -55,9 +55,8 @@ def ranker_of(contents: Contents) -> Ranker:
         [skill.name for skill in contents.skills],
         [skill.description for skill in contents.skills],
         contents.head_terms,
-        contents.heads,
         contents.passage_terms,
-        contents.passages,
+        contents.vectors,
         contents.owners,
     )
 

@@ -60,8 +60,8 @@ class Ranked:
 class Ranker:
     """Skills by position, ready to be asked by any number of threads.
 
-    `heads` has a row for each skill and `passages` one for each passage, of unit length, zero where there is none;
-    `owners` says which skill a passage belongs to, ascending.
+    `vectors` has a row for each skill and then one for each passage, of unit length, zero where there is none; `owners`
+    says which skill a passage belongs to, ascending.
     """
 
     def __init__(
@@ -69,13 +69,11 @@ class Ranker:
         names: Sequence[str],
         descriptions: Sequence[str],
         head_terms: Sequence[Terms],
-        heads: Matrix,
         passage_terms: Sequence[Terms],
-        passages: Matrix,
+        vectors: Matrix,
         owners: npt.NDArray[np.int32],
     ) -> None:
-        self._heads = heads
-        self._passages = passages
+        self._vectors = vectors
         self._owners = owners
         self._head_words = KeywordIndex(head_terms)
         self._passage_words = KeywordIndex(passage_terms)
@@ -107,8 +105,9 @@ class Ranker:
             fits = np.maximum(head.coverage, BODY_WORDS * self._best(body.coverage)[0]).astype(np.float64)
             cosines, best_cosine, passage_at = None, None, shared_at
         else:
-            cosines = self._heads @ vector
-            best_cosine, passage_at = self._best(self._passages @ vector)
+            near = self._vectors @ vector
+            cosines = near[: self.size]
+            best_cosine, passage_at = self._best(near[self.size :])
             nearest = np.maximum(cosines, np.where(passage_at >= 0, best_cosine - BODY_MARGIN, -1.0))
             shared = np.maximum(head.shared, BODY_WORDS * best_shared)
             fits = 1 - (1 - nearest.astype(np.float64)) * np.exp(-LIFT * shared.astype(np.float64))
@@ -150,7 +149,7 @@ class Ranker:
         for at in order.tolist():
             if len(chosen) == limit:
                 break
-            alike = self._heads[chosen] @ self._heads[at] >= SAME
+            alike = self._vectors[chosen] @ self._vectors[at] >= SAME
             same = int((alike | (self._descriptions[chosen] == self._descriptions[at])).sum())
             (crowded if same >= most else chosen).append(at)
         kept = set(chosen + crowded[: limit - len(chosen)])

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from homing.embedders.provider import EmbeddingProvider
 from homing.records import Metadata
@@ -50,7 +51,8 @@ class SkillRow:
 class Contents:
     """Everything in the table as of one version; rows and passages in the order of the positions that a ranking uses.
 
-    `owners` gives for each passage the position of its skill, ascending.
+    `owners` gives for each passage the position of its skill, ascending; `vectors` has the rows of all skills and then
+    of all passages, so that one product compares a query with everything.
     """
 
     version: int
@@ -58,12 +60,25 @@ class Contents:
     skills: tuple[Skill, ...]
     contents: tuple[str, ...]
     head_terms: tuple[Terms, ...]
-    heads: Matrix
     texts: tuple[str, ...]
     passage_terms: tuple[Terms, ...]
-    passages: Matrix
-    owners: Any
-    embedded: int
+    owners: npt.NDArray[np.int32]
+    vectors: Matrix
+    embedded: int = field(init=False)
+    """How many skills have a vector."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "embedded", int(self.heads.any(axis=1).sum()))
+
+    @property
+    def heads(self) -> Matrix:
+        """A row for each skill, zero where it has no vector."""
+        return self.vectors[: len(self.skills)]
+
+    @property
+    def passages(self) -> Matrix:
+        """A row for each passage."""
+        return self.vectors[len(self.skills) :]
 
 
 def skills_schema(model: str, dimensions: int) -> ArrowSchema:
@@ -161,21 +176,24 @@ def contents_of(version: int, skills: ArrowTable, passages: ArrowTable) -> Conte
     texts = passages["text"].to_pylist()
     space, other = space_of(skills.schema), space_of(passages.schema)
     same = space is not None and other is not None and space.model == other.model
-    vectors = _matrix(skills)[order]
     return Contents(
         version=version,
         model="" if space is None else space.model,
         skills=tuple(found),
         contents=tuple(contents),
         head_terms=tuple(heads),
-        heads=vectors,
         texts=tuple(texts[at] for at in picked),
         passage_terms=tuple(terms[at] for at in picked),
-        # Between the two commits of a change of the model the passages are ahead for a moment.
-        passages=_matrix(passages)[picked] if same else np.zeros((len(picked), vectors.shape[1]), np.float32),
         owners=np.array([key[0] for key in body], np.int32),
-        embedded=int(vectors.any(axis=1).sum()),
+        # Between the two commits of a change of the model the passages are ahead for a moment.
+        vectors=_stacked(_matrix(skills)[order], _matrix(passages)[picked] if same else len(picked)),
     )
+
+
+def _stacked(heads: Matrix, passages: Matrix | int) -> Matrix:
+    """Heads and, below them, passages; or as many empty rows."""
+    below = np.zeros((passages, heads.shape[1]), np.float32) if isinstance(passages, int) else passages
+    return np.concatenate([heads, below])
 
 
 def in_memory(rows: Sequence[SkillRow], embedder: EmbeddingProvider) -> Contents:
@@ -188,19 +206,16 @@ def in_memory(rows: Sequence[SkillRow], embedder: EmbeddingProvider) -> Contents
             wide[at] = 0 if vector is None else vector
         return wide
 
-    heads = matrix([row.head.vector for row in rows])
     return Contents(
         version=0,
         model=embedder.id,
         skills=tuple(row.skill for row in rows),
         contents=tuple(row.content for row in rows),
         head_terms=tuple(row.head.terms for row in rows),
-        heads=heads,
         texts=tuple(passage.text for _, passage in body),
         passage_terms=tuple(passage.terms for _, passage in body),
-        passages=matrix([passage.vector for _, passage in body]),
         owners=np.array([at for at, _ in body], np.int32),
-        embedded=int(heads.any(axis=1).sum()),
+        vectors=matrix([row.head.vector for row in rows] + [passage.vector for _, passage in body]),
     )
 
 
