@@ -38,7 +38,7 @@ class Limits:
     versions: int = 100
     unindexed: int = 1_000
     """Rows that no index has yet; of a large table, `unindexed_share` of its rows."""
-    unindexed_share: float = 0.05
+    unindexed_share: float = 0.01
     lookup: int = 2_000
     """Rows from which on keys and attributes are indexed …"""
     vectors: int = 20_000
