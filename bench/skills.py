@@ -1,11 +1,14 @@
 """How well and how fast skills are found.
 
     python bench/skills.py quality FOLDER... [--work CACHE]   # recall@1/@5 and nDCG@10 on golden sets
+    python bench/skills.py body FOLDER [--work CACHE]         # what searching the bodies is worth, on real skills
     python bench/skills.py speed [--sizes 1000 10000]         # a warm question, by the number of skills
     python bench/skills.py scan [--skills 1000] [--peers PYTHON --model FOLDER]
 
 `quality` asks `find_relevant_skills` itself and, over the same records, the vector leg alone and BM25 alone (the same
 tokens). A golden set is a folder with corpus.jsonl (id, name, text, tags), queries.jsonl and qrels.jsonl.
+
+`body` takes the second half of each description away and asks for the skill with it, with and without the bodies.
 
 `speed` fills the index with random vectors, five passages a skill, and asks questions that were never asked before, the
 sizes taking turns; the question is embedded by the bundled model.
@@ -20,11 +23,13 @@ import argparse
 import json
 import logging
 import random
+import re
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +40,7 @@ from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.evaluation.metrics import ndcg, recall
 from homing.skills import Skill, ToolRetrievalService
+from homing.skills.discovery import skill_places
 from homing.skills.indexing import head_words, passages_of
 from homing.skills.skill import head_text
 from homing.skills.skill_file import parse_skill
@@ -46,6 +52,7 @@ from report import machine, show, write
 RESULTS = Path(__file__).parent / "results" / "skills.json"
 WORKER = Path(__file__).parent / "workers" / "chroma_skills_worker.py"
 DEPTH = 10
+SENTENCE = re.compile(r"(?<=[。.；;!！])\s*|\n")
 
 
 def main() -> None:
@@ -54,6 +61,9 @@ def main() -> None:
     quality = kinds.add_parser("quality")
     quality.add_argument("folders", type=Path, nargs="+")
     quality.add_argument("--work", type=Path)
+    body = kinds.add_parser("body")
+    body.add_argument("folder", type=Path)
+    body.add_argument("--work", type=Path)
     speed = kinds.add_parser("speed")
     speed.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
     speed.add_argument("--rounds", type=int, default=10)
@@ -63,7 +73,9 @@ def main() -> None:
     scan.add_argument("--model", type=Path)
     asked = parser.parse_args()
     logging.basicConfig(level=logging.ERROR)
-    rows = {"quality": measure_quality, "speed": measure_speed, "scan": measure_scan}[asked.kind](asked)
+    rows = {"quality": measure_quality, "body": measure_body, "speed": measure_speed, "scan": measure_scan}[asked.kind](
+        asked
+    )
     show(asked.kind, rows)
     before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     write(RESULTS, {**before, "machine": machine(), asked.kind: rows})
@@ -120,6 +132,41 @@ def _top(scores: Any) -> list[int]:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+# The body
+
+
+def measure_body(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    work = asked.work or Path(tempfile.mkdtemp(prefix="homing-bench-"))
+    embedder = Cached(LocalProvider(), work / "cache.db", by_kind=False)
+    skills: list[Skill] = []
+    questions: list[tuple[str, str]] = []
+    for place in skill_places(asked.folder):
+        skill = parse_skill(place.file.read_bytes(), place.folder).skill
+        sentences = [one for one in SENTENCE.split(skill.description) if len(one) > 8]
+        half = (len(sentences) + 1) // 2
+        if len(sentences) > 1:
+            questions.append((" ".join(sentences[half:])[:300], skill.id))
+            skill = replace(skill, description=" ".join(sentences[:half]))
+        skills.append(skill)
+    rows = []
+    for what, shown in (("without bodies", [replace(one, body="") for one in skills]), ("with bodies", skills)):
+        with tempfile.TemporaryDirectory() as place, ToolRetrievalService(place, embedder=embedder) as service:
+            service.index_skills(shown)
+            found = [[hit.id for hit in service.find_relevant_skills(query, DEPTH)] for query, _ in questions]
+        judged = list(zip(found, ({right: 1.0} for _, right in questions), strict=True))
+        rows.append(
+            {
+                "what": what,
+                "skills": len(skills),
+                "questions": len(questions),
+                "recall@1": round(statistics.fmean(recall(ranking, right, 1) for ranking, right in judged), 4),
+                "recall@5": round(statistics.fmean(recall(ranking, right, 5) for ranking, right in judged), 4),
+                "nDCG@10": round(statistics.fmean(ndcg(ranking, right) for ranking, right in judged), 4),
+            }
+        )
+    return rows
 
 
 # Speed

@@ -28,8 +28,6 @@ LIFT = 0.5
 """How much a shared rare word shortens the distance; measured, see bench/skills.py."""
 BODY_MARGIN = 0.05
 """How much nearer a passage of the body must be than the head to count in its place."""
-BODY_WORDS = 0.7
-"""How much a word in the body counts beside one in the head."""
 SAME = 0.985
 """Cosine of two heads from which on they say the same; equal descriptions do in any case."""
 CROWD = 0.4
@@ -102,14 +100,14 @@ class Ranker:
         best_shared, shared_at = self._best(body.shared)
         named = self._by_name.get(name_key(query) or query, [])
         if vector is None:
-            fits = np.maximum(head.coverage, BODY_WORDS * self._best(body.coverage)[0]).astype(np.float64)
+            fits = np.maximum(head.coverage, self._best(body.coverage)[0]).astype(np.float64)
             cosines, best_cosine, passage_at = None, None, shared_at
         else:
             near = self._vectors @ vector
             cosines = near[: self.size]
             best_cosine, passage_at = self._best(near[self.size :])
             nearest = np.maximum(cosines, np.where(passage_at >= 0, best_cosine - BODY_MARGIN, -1.0))
-            shared = np.maximum(head.shared, BODY_WORDS * best_shared)
+            shared = np.maximum(head.shared, best_shared)
             fits = 1 - (1 - nearest.astype(np.float64)) * np.exp(-LIFT * shared.astype(np.float64))
         fits[named] = 1.0
         candidates = np.flatnonzero(fits > 0) if vector is None else np.arange(self.size)
