@@ -68,6 +68,7 @@ class ToolRetrievalService:
         self._held: tuple[Contents, Ranker] | None = None
         self._following: threading.Thread | None = None
         self._next_try = 0.0
+        self._closed = False
         # The library takes seconds to import; they pass while the program does other things.
         preload()
 
@@ -180,6 +181,7 @@ class ToolRetrievalService:
     def close(self) -> None:
         """Let go of the files. A change of the model that is under way is taken up by the next process."""
         with self._lock:
+            self._closed = True
             if self._table is not None:
                 self._table.close()
             self._model.close()
@@ -250,8 +252,11 @@ class ToolRetrievalService:
     def _change_over(self, embedder: EmbeddingProvider) -> None:
         try:
             reembed(self._opened(), embedder)
-        except HomingError as error:
-            log.warning("the skills keep their vectors for now: %s", error)
+        except Exception as error:
+            # Whatever a model or a database that is being closed raises: the next question, or the next scan, tries
+            # again, and nothing was changed.
+            if not self._closed:
+                log.warning("the skills keep their vectors for now: %s", error)
 
     # The table
 
