@@ -38,7 +38,7 @@ def index(chosen: Any, texts: list[str], folder: Path) -> dict[str, float]:
     shutil.rmtree(folder, ignore_errors=True)
     started = time.perf_counter()
     model = SentenceTransformer(chosen.model, device="cpu")
-    collection = chromadb.PersistentClient(str(folder)).create_collection("c", metadata={"hnsw:space": "cosine"})
+    collection = chromadb.PersistentClient(str(folder)).create_collection("documents", metadata={"hnsw:space": "cosine"})
     rows = model.encode(texts, batch_size=32, normalize_embeddings=True)
     for start in range(0, len(texts), BATCH):
         part = slice(start, start + BATCH)
@@ -53,7 +53,7 @@ def ask(chosen: Any, texts: list[str], folder: Path) -> dict[str, float]:
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(chosen.model, device="cpu")
-    collection = chromadb.PersistentClient(str(folder)).get_collection("c")
+    collection = chromadb.PersistentClient(str(folder)).get_collection("documents")
     row = model.encode(["怎样配置代理服务器"], normalize_embeddings=True)
     print(collection.query(query_embeddings=row, n_results=5)["ids"])
     return {}
@@ -70,7 +70,7 @@ def warm(chosen: Any, texts: list[str], folder: Path) -> dict[str, float]:
     embeddings = HuggingFaceEmbeddings(
         model_name=chosen.model, model_kwargs={"device": "cpu"}, encode_kwargs={"normalize_embeddings": True}
     )
-    vectors = Chroma("c", embeddings, persist_directory=str(folder)).as_retriever(search_kwargs={"k": 10})
+    vectors = Chroma("documents", embeddings, persist_directory=str(folder)).as_retriever(search_kwargs={"k": 10})
     keywords = BM25Retriever.from_texts(texts, k=10)
     ensemble = EnsembleRetriever(retrievers=[vectors, keywords], weights=[0.7, 0.3])
     queries = json.loads((chosen.work / "queries.json").read_text(encoding="utf-8"))
