@@ -16,7 +16,7 @@ import pytest
 from homing.embedders.cached import Cached
 from homing.errors import NotFound, ProviderUnavailable
 from homing.folders.index import FILES, PASSAGES, FolderIndex
-from homing.folders.text_file import NotText, decode, text_files
+from homing.folders.text_file import text_files
 from homing.search import HybridOptions
 from homing.stores.registry import open_store
 from homing.stores.store import Store
@@ -137,11 +137,6 @@ def test_other_encodings_are_read_and_binary_is_skipped_with_a_reason(index: Fol
     assert [(one.path, one.reason) for one in report.skipped] == [("noise.txt", "binary: it contains NUL bytes")]
     assert index.search("国标编码")[0].metadata["path"] == "gbk.txt"
     assert index.search("sixteen bits")[0].metadata["path"] == "wide.txt"
-
-
-def test_bytes_that_no_encoding_explains_are_not_text() -> None:
-    with pytest.raises(NotText, match="not text in"):
-        decode(b"\xff\xff\xff")
 
 
 def test_hidden_folders_and_links_out_of_the_folder_are_left_out(notes: Path, tmp_path: Path) -> None:
