@@ -38,7 +38,8 @@ def index(chosen: Any, texts: list[str], folder: Path) -> dict[str, float]:
     shutil.rmtree(folder, ignore_errors=True)
     started = time.perf_counter()
     model = SentenceTransformer(chosen.model, device="cpu")
-    collection = chromadb.PersistentClient(str(folder)).create_collection("documents", metadata={"hnsw:space": "cosine"})
+    client = chromadb.PersistentClient(str(folder))
+    collection = client.create_collection("documents", metadata={"hnsw:space": "cosine"})
     rows = model.encode(texts, batch_size=32, normalize_embeddings=True)
     for start in range(0, len(texts), BATCH):
         part = slice(start, start + BATCH)
