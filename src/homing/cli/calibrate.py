@@ -40,7 +40,8 @@ def calibrate_model(
 
 def _texts(folder: Path) -> list[str]:
     from homing.errors import NotFound
-    from homing.folders.text_file import NotText, read_text, text_files
+    from homing.folders.text_file import read_text, text_files
+    from homing.text.decoding import NotText
 
     if not folder.is_dir():
         raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
