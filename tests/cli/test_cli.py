@@ -122,6 +122,14 @@ def test_doctor_proves_both_legs_in_both_languages(shell: Shell) -> None:
         assert checks[probe] == "ok"
 
 
+@pytest.mark.usefixtures("notes")
+def test_doctor_tells_how_much_room_the_index_takes(shell: Shell) -> None:
+    shell("search", "灯塔", "notes", "--data", "data")
+    sizes = next(one for one in shell.json("doctor")["findings"] if one["check"] == "index sizes")
+    assert "vectors" in sizes["detail"]
+    assert "keywords" in sizes["detail"]
+
+
 def test_doctor_fails_on_a_damaged_database_and_says_how_to_mend_it(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "homing.db").write_bytes(b"not a database at all" * 100)

@@ -24,7 +24,7 @@ from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
 from homing.search import HybridOptions, search
 from homing.stores.registry import open_store
-from homing.stores.store import Store
+from homing.stores.store import Store, TellsSizes
 
 PROBES = {
     "zh": ("量子纠缠是什么", "量子纠缠让两个粒子的状态彼此关联，无论相隔多远。"),
@@ -129,7 +129,7 @@ def _data(settings: Settings) -> list[Finding]:
     store = open_store(settings.store_url)
     try:
         embedder = resolve_embedder(settings)
-        return [*_collections(store, embedder), *_integrity(store)]
+        return [*_collections(store, embedder), *_sizes(store), *_integrity(store)]
     finally:
         store.close()
 
@@ -146,6 +146,12 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend)
         else:
             yield Finding(name, "ok", told)
+
+
+def _sizes(store: Store) -> Iterator[Finding]:
+    if isinstance(store, TellsSizes):
+        told = ", ".join(f"{part} {size / 1024**2:.1f} MB" for part, size in store.sizes().items() if size)
+        yield Finding("index sizes", "ok", told or "empty")
 
 
 def _integrity(store: Store) -> Iterator[Finding]:

@@ -85,3 +85,11 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the engine. A closed store refuses every other call."""
+
+
+@runtime_checkable
+class TellsSizes(Protocol):
+    """A store that can say how much room its parts take; beside `Store`, because not every engine knows."""
+
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes by what they hold."""

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from homing.stores import open_store
-from homing.testing.store_contract import OpenStore, StoreContract
+from homing.testing.store_contract import CrashContract, OpenStore, StoreContract
 
 
-class TestLanceStore(StoreContract):
+class TestLanceStore(StoreContract, CrashContract):
     @pytest.fixture
-    def open_store(self, tmp_path: Path) -> OpenStore:
-        return lambda: open_store(f"lance://{tmp_path}/contract")
+    def store_url(self, tmp_path: Path) -> str:
+        return f"lance://{tmp_path}/contract"
+
+    @pytest.fixture
+    def open_store(self, store_url: str) -> OpenStore:
+        return lambda: open_store(store_url)

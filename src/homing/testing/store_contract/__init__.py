@@ -11,9 +11,10 @@ The suite closes what it opens. It asks only what `homing.stores.Store` promises
 import pytest
 
 # Before the parts are imported: only then does pytest say what differed when one of them fails.
-for _part in ("samples", "writing", "nearness", "wording", "refusing", "sharing"):
+for _part in ("samples", "writing", "nearness", "wording", "refusing", "sharing", "crashing"):
     pytest.register_assert_rewrite(f"{__name__}.{_part}")
 
+from homing.testing.store_contract.crashing import CrashContract  # noqa: E402
 from homing.testing.store_contract.nearness import NearnessContract  # noqa: E402
 from homing.testing.store_contract.refusing import RefusingContract  # noqa: E402
 from homing.testing.store_contract.samples import MODEL, WIDTH, OpenStore, ids, only, record, vector  # noqa: E402
@@ -21,7 +22,7 @@ from homing.testing.store_contract.sharing import SharingContract  # noqa: E402
 from homing.testing.store_contract.wording import WordingContract  # noqa: E402
 from homing.testing.store_contract.writing import WritingContract  # noqa: E402
 
-__all__ = ["MODEL", "WIDTH", "OpenStore", "StoreContract", "ids", "only", "record", "vector"]
+__all__ = ["MODEL", "WIDTH", "CrashContract", "OpenStore", "StoreContract", "ids", "only", "record", "vector"]
 
 
 class StoreContract(WritingContract, NearnessContract, WordingContract, RefusingContract, SharingContract):
