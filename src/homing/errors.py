@@ -25,6 +25,8 @@
     │   ├── StoreUnavailable         STORE_UNAVAILABLE             the server of the store cannot be reached; try again
     │   ├── StoreBusy                STORE_BUSY                    another process holds the write lock
     │   └── LanceSearchError         LANCE_SEARCH_ERROR            the table of skills cannot be read
+    ├── Canceled                     CANCELED                      the caller took the request back
+    ├── Backpressure                 BACKPRESSURE                  too much is waiting already; send it again later
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
 
 A message says what failed, on what, and what to do next. It never contains a key.
@@ -201,6 +203,18 @@ class LanceSearchError(StoreError):
     """The table of skills cannot be reached or read."""
 
     code = "LANCE_SEARCH_ERROR"
+
+
+class Canceled(HomingError):
+    """The caller took the request back; what was done until then stays done."""
+
+    code = "CANCELED"
+
+
+class Backpressure(HomingError):
+    """More is waiting than is taken at once; nothing was done, so sending it again later is right."""
+
+    code = "BACKPRESSURE"
 
 
 class RetrievalFailed(HomingError):
