@@ -40,10 +40,15 @@ def open_app(path: str | Path = "data", *, settings: Settings | None = None) -> 
 
 
 class Homing:
-    """An open data folder. Parts are made when they are first used; `close` (or a `with` block) lets go of them."""
+    """An open data folder. Parts are made when they are first used; `close` (or a `with` block) lets go of them.
 
-    def __init__(self, settings: Settings) -> None:
+    With `shared`, models and skills are those of another app, which is also the one to close them: what a user of a
+    server has is a folder of their own beside them.
+    """
+
+    def __init__(self, settings: Settings, *, shared: Homing | None = None) -> None:
         self.settings = settings
+        self._shared = shared
 
     @cached_property
     def store(self) -> Store:
@@ -57,7 +62,7 @@ class Homing:
         """Which models there are, and which one is used."""
         from homing.resolve import open_models
 
-        return open_models(self.settings)
+        return open_models(self.settings) if self._shared is None else self._shared.models
 
     @property
     def stores(self) -> list[Store]:
@@ -123,6 +128,8 @@ class Homing:
         """Folders with a SKILL.md, and the right one for a request."""
         from homing.skills.service import ToolRetrievalService
 
+        if self._shared is not None:
+            return self._shared.skills
         return ToolRetrievalService(self.settings.data, models=self.models)
 
     def folder(self, folder: str | Path) -> FolderIndex:
@@ -188,11 +195,11 @@ class Homing:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
         if "rag" in self.__dict__:
             self.rag.close()
-        if "skills" in self.__dict__:
+        if self._shared is None and "skills" in self.__dict__:
             self.skills.close()
         if "store" in self.__dict__:
             self.store.close()
-        if "models" in self.__dict__:
+        if self._shared is None and "models" in self.__dict__:
             self.models.close()
 
     def __enter__(self) -> Self:

@@ -77,6 +77,25 @@ class SearchSettings(Section):
     deadline: float = Field(5.0, gt=0, description="seconds that an answer waits for a leg")
 
 
+class ServerSettings(Section):
+    """How `homing serve` listens, and what it takes from one caller."""
+
+    host: str = Field("127.0.0.1", description="address to listen on; anything but loopback needs a token")
+    port: int = Field(8765, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    allowed_hosts: tuple[str, ...] = Field(
+        (), description="names by which the server may be called, beside those of loopback"
+    )
+    cors_origins: tuple[str, ...] = Field((), description="web pages of other origins that may call it; none by default")
+    max_body: int = Field(16 * 1024 * 1024, ge=1024, description="bytes that one request may send")
+    rate: float = Field(0.0, ge=0, description="requests a second that one token or address may make; 0 is no limit")
+    burst: int = Field(50, ge=1, description="requests that may come at once before `rate` counts")
+    concurrent: int = Field(8, ge=1, le=1000, description="requests worked on at the same time")
+    waiting: int = Field(256, ge=0, description="requests that may wait for their turn; the next is told to come back")
+    patience: float = Field(10.0, gt=0, description="seconds that a request waits for its turn")
+    users: int = Field(64, ge=1, description="users whose folders are kept open at the same time")
+    log_queries: bool = Field(False, description="whether what people search for is written to the log")
+
+
 class Settings(Section):
     """Everything that can be set."""
 
@@ -86,6 +105,7 @@ class Settings(Section):
     proxy: str = Field("", description="HTTP proxy for remote providers; `HTTPS_PROXY` counts where this is not set")
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
+    server: ServerSettings = ServerSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
 
     @property

@@ -27,6 +27,13 @@
     │   └── LanceSearchError         LANCE_SEARCH_ERROR            the table of skills cannot be read
     ├── Canceled                     CANCELED                      the caller took the request back
     ├── Backpressure                 BACKPRESSURE                  too much is waiting already; send it again later
+    ├── Refused                      REFUSED                       a server does not serve this request
+    │   ├── Unauthorized             UNAUTHORIZED                  no token, or one that is not valid
+    │   ├── Forbidden                FORBIDDEN                     the token, the host or the origin may not do this
+    │   ├── Conflict                 CONFLICT                      something under way or set elsewhere stands against it
+    │   ├── BodyTooLarge             BODY_TOO_LARGE                more was sent than is taken
+    │   ├── TooManyRequests          TOO_MANY_REQUESTS             this caller asks too often; says when to come back
+    │   └── Overloaded               OVERLOADED                    all callers together do; says when to come back
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
 
 A message says what failed, on what, and what to do next. It never contains a key.
@@ -215,6 +222,54 @@ class Backpressure(HomingError):
     """More is waiting than is taken at once; nothing was done, so sending it again later is right."""
 
     code = "BACKPRESSURE"
+
+
+class Refused(HomingError):
+    """A server does not serve this request; `retry_after` is in seconds where coming back helps."""
+
+    code = "REFUSED"
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, details=details)
+        self.retry_after = retry_after
+
+
+class Unauthorized(Refused):
+    """There is no token, or it is not valid."""
+
+    code = "UNAUTHORIZED"
+
+
+class Forbidden(Refused):
+    """The token, the host or the origin may not do this."""
+
+    code = "FORBIDDEN"
+
+
+class Conflict(Refused):
+    """Something that is under way, or set elsewhere, stands against it."""
+
+    code = "CONFLICT"
+
+
+class BodyTooLarge(Refused):
+    """More was sent than is taken."""
+
+    code = "BODY_TOO_LARGE"
+
+
+class TooManyRequests(Refused):
+    """This caller asks too often."""
+
+    code = "TOO_MANY_REQUESTS"
+
+
+class Overloaded(Refused):
+    """All callers together ask for more than can be served in time."""
+
+    code = "OVERLOADED"
 
 
 class RetrievalFailed(HomingError):
