@@ -23,6 +23,7 @@ from homing.skills.hits import FoundSkills
 from homing.skills.indexing import content_of, embedded, rows_for
 from homing.skills.marker import now
 from homing.skills.ranking import Ranker
+from homing.skills.reading import whole_skill
 from homing.skills.reembedding import reembed
 from homing.skills.scan_report import ScanReport
 from homing.skills.scanning import Progress, Scan
@@ -177,6 +178,10 @@ class ToolRetrievalService:
     def list_skills(self) -> list[Skill]:
         """Every indexed skill, by id."""
         return list(self._current()[0].skills)
+
+    def get_skill(self, skill: str) -> Skill:
+        """The skill with that id, folder or name, with its body. Raises NotFound; InvalidArgument for a shared name."""
+        return whole_skill(skill, self._current()[0])
 
     def close(self) -> None:
         """Let go of the files. A change of the model that is under way is taken up by the next process."""

@@ -1,0 +1,57 @@
+"""A whole skill again: from its SKILL.md as it is now, or from what is indexed where that is gone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from homing.errors import InvalidArgument, NotFound
+from homing.skills.discovery import Place, skill_places
+from homing.skills.skill import Skill
+from homing.skills.skill_file import Unreadable, parse_skill, read_content
+from homing.skills.skill_rows import Contents
+
+
+def whole_skill(wanted: str, contents: Contents) -> Skill:
+    """The skill with that id, folder or name, its body included. Raises NotFound, or InvalidArgument for a shared name.
+
+    The body is that of the file as it is now; where there is none, the passages that were indexed.
+    """
+    position = _position(wanted, contents)
+    skill = contents.skills[position]
+    try:
+        body = _body_on_disk(Path(skill.path))
+    except Unreadable:
+        body = "\n\n".join(
+            text for text, owner in zip(contents.texts, contents.owners, strict=True) if owner == position
+        )
+    return replace(skill, body=body)
+
+
+def _body_on_disk(folder: Path) -> str:
+    # A skill that was indexed without a folder has its name in the place of one, which is no path to follow. Nor is a
+    # link that was put there after the scan had looked where it leads.
+    file = next((place.file for place in _places(folder) if place.folder == folder and not place.passed_over), None)
+    if file is None:
+        raise Unreadable("there is no SKILL.md")
+    return parse_skill(read_content(file), folder).skill.body
+
+
+def _places(folder: Path) -> Iterator[Place]:
+    return skill_places(folder) if folder.is_absolute() and folder.is_dir() else iter(())
+
+
+def _position(wanted: str, contents: Contents) -> int:
+    by_id = {skill.id: position for position, skill in enumerate(contents.skills)}
+    for key in (wanted, os.path.abspath(wanted)):
+        if key in by_id:
+            return by_id[key]
+    named = [position for position, skill in enumerate(contents.skills) if skill.name == wanted]
+    if not named:
+        raise NotFound(f"no skill {wanted!r} is indexed; find_relevant_skills and list_skills give the ids")
+    if len(named) > 1:
+        ids = [contents.skills[position].id for position in named]
+        raise InvalidArgument(f"{len(ids)} skills are named {wanted!r}; give the id of one: {', '.join(ids)}")
+    return named[0]
