@@ -40,6 +40,13 @@ def load_home(path: Path | str) -> HomeFile:
     return _read_data(read_json(path), path)
 
 
+def read_home(data: Mapping[str, Any]) -> HomeFile:
+    """A home from data that is in memory already, in any form that a file may have; one without devices is empty."""
+    if not any(data.get(key) for key in ("items", "data", "devices", "groups")):
+        return HomeFile((), tuple(_rooms(data.get("rooms"), Path("the home"))))
+    return _read_data(data, Path("the home"))
+
+
 def load_commands(path: Path | str) -> list[CommandSpec]:
     """Every command of a profile file, in order: an array or JSONL of profiles, or of commands themselves."""
     return [command for commands in load_profiles(path).values() for command in commands]

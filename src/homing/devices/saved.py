@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from homing.chat.model import ChatModel
+from homing.devices.answer import Answer, DialogueState
 from homing.devices.device import Device, Room
-from homing.devices.home import Changes
-from homing.devices.loading import HomeFile, load_home
+from homing.devices.home import Changes, Home
+from homing.devices.loading import HomeFile, load_home, read_home
 from homing.devices.parsing import DEADLINE
 from homing.devices.retriever import DeviceRetriever
 from homing.embedders.provider import EmbeddingProvider
@@ -24,6 +29,7 @@ class SavedDevices(DeviceRetriever):
     """Answers sentences about the home that was last loaded into a data folder.
 
     The home lies in one JSON file, replaced as a whole: a process that is killed while writing leaves the old one.
+    Loading is safe beside asking: a sentence is answered by one home, the old or the new.
     """
 
     def __init__(
@@ -35,15 +41,40 @@ class SavedDevices(DeviceRetriever):
         deadline: float = DEADLINE,
     ) -> None:
         self._file = Path(folder) / FILE
+        self._loading = threading.Lock()
         saved = _read(self._file)
         super().__init__(saved.devices, saved.rooms, embedder=embedder, chat=chat, deadline=deadline)
 
+    def ask(self, text: str, *, state: DialogueState | None = None, room: str | None = None) -> Answer:
+        """See DeviceRetriever."""
+        # The copy keeps its home while another thread loads a new one.
+        return super(SavedDevices, copy(self)).ask(text, state=state, room=room)
+
     def load(self, path: Path | str) -> Changes:
         """Makes the home that of a file or folder (see `load_home`), and remembers it."""
-        home = load_home(path)
-        changes = self.update(home.devices, home.rooms)
-        _write(self._file, HomeFile(tuple(self.home.devices), tuple(self.home.rooms)))
-        return changes
+        return self._become(load_home(path))
+
+    def replace(self, data: Mapping[str, Any]) -> Changes:
+        """Makes the home the one that `data` describes, in any form that a file may have, and remembers it."""
+        return self._become(read_home(data))
+
+    def _become(self, given: HomeFile) -> Changes:
+        with self._loading:
+            home, before = Home(given.devices, given.rooms), self.home
+            _write(self._file, HomeFile(tuple(home.devices), tuple(home.rooms)))
+            self.home = home
+        return _changes(before, home)
+
+
+def _changes(before: Home, now: Home) -> Changes:
+    kept = [one for one in now.placed if one in before.placed]
+    same = {one for one in kept if before.placed[one].content == now.placed[one].content}
+    return Changes(
+        added=tuple(one for one in now.placed if one not in before.placed),
+        changed=tuple(one for one in kept if one not in same),
+        removed=tuple(one for one in before.placed if one not in now.placed),
+        unchanged=tuple(one for one in kept if one in same),
+    )
 
 
 def _read(file: Path) -> HomeFile:

@@ -1,0 +1,63 @@
+"""Who asks, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+from fastapi import Depends, Request
+
+from homing.app import Homing
+from homing.errors import Forbidden
+from homing.server.tenants import OWNER
+
+if TYPE_CHECKING:
+    from homing.server.service import Service
+
+Scope = Literal["read", "write", "admin"]
+"""What a token may do; each includes the ones before it."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: `app` is the user's own, `service` what all users share."""
+
+    user: str
+    scope: Scope
+    app: Homing
+    service: Service
+
+    def may(self, scope: Scope) -> bool:
+        """Whether the token reaches that far."""
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the data is that of the server's own folder."""
+        return self.user == OWNER
+
+
+CALLER: ContextVar[Caller | None] = ContextVar("homing_caller", default=None)
+"""Who asks, for what runs inside a request but is not handed it."""
+
+
+def _requiring(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
+    async def caller(request: Request) -> Caller:
+        found: Caller = request.state.caller
+        if not found.may(scope):
+            raise Forbidden(
+                f"this token may {found.scope}, and this needs {scope}; create one with "
+                f"`homing tokens create --scope {scope}`",
+                details={"scope": found.scope, "needed": scope},
+            )
+        return found
+
+    return caller
+
+
+Reading = Annotated[Caller, Depends(_requiring("read"))]
+Writing = Annotated[Caller, Depends(_requiring("write"))]
+Administering = Annotated[Caller, Depends(_requiring("admin"))]

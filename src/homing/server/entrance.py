@@ -1,0 +1,92 @@
+"""The first to see a request and the last to see its answer: names it, times it, counts it, logs it, dresses it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from homing.errors import HomingError
+from homing.server.failures import failed, failure
+from homing.server.metrics import Metrics
+from homing.server.request_id import HEADER, REQUEST_ID, request_id
+
+log = logging.getLogger(__name__)
+ACCESS = logging.getLogger("homing.server.access")
+
+SECURITY = {
+    "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""On every answer: a page of ours runs nothing but what we serve, and no other site may embed it."""
+
+
+class Entrance:
+    """Wraps everything else. What goes wrong unexpectedly further in is logged with its trace and told as a 500."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        name = request_id(Headers(scope=scope).get(HEADER))
+        token = REQUEST_ID.set(name)
+        status = 0
+
+        async def dressed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[HEADER] = name
+                for key, value in SECURITY.items():
+                    headers.setdefault(key, value)
+                if scope["path"] != "/" and not scope["path"].startswith("/page/"):
+                    headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            await self._app(scope, receive, dressed)
+        except HomingError as error:
+            if status:
+                raise
+            await failed(error)(scope, receive, dressed)
+        except Exception as error:
+            log.exception("unexpected failure")
+            if status:
+                raise
+            told = f"an unexpected failure ({type(error).__name__}); the server's log tells more under this request id"
+            await failure(500, "INTERNAL_ERROR", told)(scope, receive, dressed)
+        finally:
+            self._told(scope, status, time.perf_counter() - started)
+            REQUEST_ID.reset(token)
+
+    def _told(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"].startswith("/mcp") else "none")
+        # A client that went away before there was an answer.
+        status = status or 499
+        self._metrics.answered(scope["method"], route, status, seconds)
+        caller = scope.get("state", {}).get("caller")
+        ACCESS.info(
+            "request",
+            extra={
+                "method": scope["method"],
+                "path": scope["path"],
+                "route": route,
+                "status": status,
+                "ms": round(seconds * 1000, 2),
+                "user": "" if caller is None else caller.user,
+            },
+        )

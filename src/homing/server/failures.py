@@ -1,0 +1,157 @@
+"""Errors as answers: which status each has, and the one shape they all share."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from homing.errors import (
+    Backpressure,
+    BodyTooLarge,
+    Canceled,
+    ChatError,
+    Conflict,
+    EmbeddingError,
+    Forbidden,
+    HomingError,
+    InvalidArgument,
+    LanceSearchError,
+    MissingExtra,
+    NotFound,
+    Overloaded,
+    StoreBusy,
+    StoreReadOnly,
+    StoreUnavailable,
+    TextTooLong,
+    TooManyRequests,
+    Unauthorized,
+)
+from homing.server.body import Answer
+from homing.server.request_id import REQUEST_ID
+
+log = logging.getLogger(__name__)
+
+STATUSES: tuple[tuple[type[HomingError], int], ...] = (
+    (InvalidArgument, 400),
+    (TextTooLong, 400),
+    (Unauthorized, 401),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Canceled, 409),
+    (BodyTooLarge, 413),
+    (TooManyRequests, 429),
+    (Overloaded, 503),
+    (Backpressure, 503),
+    (EmbeddingError, 503),
+    (ChatError, 503),
+    (MissingExtra, 503),
+    (LanceSearchError, 503),
+    (StoreBusy, 503),
+    (StoreReadOnly, 503),
+    (StoreUnavailable, 503),
+)
+"""The first that fits holds; what is not here is a 500."""
+
+
+class Failure(Answer):
+    """What went wrong: a stable `code`, and a message that says what to do next."""
+
+    code: str
+    message: str
+    details: dict[str, Any]
+    request_id: str
+
+
+class FailureBody(Answer):
+    """The body of every answer that is not a success."""
+
+    error: Failure
+
+
+def _documented(status: int, code: str, message: str) -> dict[str, Any]:
+    example = {"error": {"code": code, "message": message, "details": {}, "request_id": "5f0c5a7e9b1d4c37"}}
+    return {
+        "model": FailureBody,
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/json": {"example": example}},
+    }
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: _documented(400, "INVALID_ARGUMENT", "the query is empty; say what is to be done"),
+    401: _documented(401, "UNAUTHORIZED", "this server needs a token; send it as `Authorization: Bearer …`"),
+    403: _documented(403, "FORBIDDEN", "the token may read, not write; create one with `--scope write`"),
+    404: _documented(404, "NOT_FOUND", "there is no document 'ch9' in 'novel'"),
+    409: _documented(409, "CONFLICT", "this is being done already; see the job in details"),
+    413: _documented(413, "BODY_TOO_LARGE", "a request may send 16777216 bytes"),
+    422: _documented(422, "VALIDATION_FAILED", "body.limit: Input should be a valid integer"),
+    429: _documented(429, "TOO_MANY_REQUESTS", "at most 20 requests a second; come back in 1 s"),
+    500: _documented(500, "RETRIEVAL_FAILED", "知识库检索失败 (retrieval failed): …"),
+    503: _documented(503, "OVERLOADED", "too many requests are waiting; come back in 1 s"),
+}
+"""For the `responses` of a router: every error it may answer with."""
+
+
+def status_of(error: HomingError) -> int:
+    """The HTTP status that tells this error."""
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def failure(
+    status: int,
+    code: str,
+    message: str,
+    details: Mapping[str, Any] | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """An answer that says what went wrong."""
+    told = Failure(code=code, message=message, details=dict(details or {}), request_id=REQUEST_ID.get())
+    return JSONResponse({"error": told.model_dump(mode="json")}, status_code=status, headers=dict(headers or {}))
+
+
+def failed(error: HomingError) -> JSONResponse:
+    """The answer for one of our errors."""
+    status = status_of(error)
+    headers = {}
+    after = getattr(error, "retry_after", None)
+    if after is not None or status == 503:
+        headers["retry-after"] = str(max(1, math.ceil(after or 1)))
+    if status == 401:
+        headers["www-authenticate"] = 'Bearer realm="homing"'
+    if status >= 500:
+        log.warning("%s: %s", error.code, error.message)
+    return failure(status, error.code, error.message, error.details, headers=headers)
+
+
+async def answer_failure(request: Request, error: Exception) -> JSONResponse:
+    """For `HomingError`s that a route raises."""
+    assert isinstance(error, HomingError)
+    return failed(error)
+
+
+async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
+    """For requests that are not as described. What was sent is not repeated: it may be long, or secret."""
+    assert isinstance(error, RequestValidationError)
+    problems = [{"where": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
+    first = problems[0]
+    if error.errors()[0]["type"] == "json_invalid":
+        return failure(400, "MALFORMED_JSON", "the body is not JSON", {"problems": problems})
+    return failure(422, "VALIDATION_FAILED", f"{first['where']}: {first['message']}", {"problems": problems})
+
+
+async def answer_http(request: Request, error: Exception) -> JSONResponse:
+    """For what the framework refuses by itself: no such route, no such method."""
+    assert isinstance(error, HTTPException)
+    codes = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
+    code = codes.get(error.status_code, "REFUSED" if error.status_code < 500 else "INTERNAL_ERROR")
+    return failure(error.status_code, code, str(error.detail), headers=error.headers)

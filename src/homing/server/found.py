@@ -1,0 +1,186 @@
+"""Answers of searches, in one shape for every source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from homing.devices.answer import Answer as DeviceAnswer
+from homing.records import Hit, Mode, Notice, Retrieved
+from homing.server.body import Answer
+from homing.skills.hits import FoundSkills, SkillHit
+from homing.text.highlight import spans
+from homing.text.tokens import matched_terms
+
+Source = Literal["skills", "documents", "memory", "devices"]
+
+LONGEST_MARKED = 20_000
+"""Characters of a text in which the words of a query are looked up."""
+
+
+class FoundNotice(Answer):
+    """A sentence for a person, in both languages."""
+
+    zh: str = Field(examples=["语义搜索暂时不可用，已切换为关键词搜索"])
+    en: str = Field(examples=["Semantic search is unavailable for now; these are keyword results"])
+
+
+class FoundLeg(Answer):
+    """What one leg of a search says: its place there, its own score, and what that brought to the whole."""
+
+    leg: str = Field(examples=["vector"])
+    rank: int | None = Field(examples=[1])
+    score: float = Field(examples=[0.62])
+    weight: float | None = Field(examples=[0.7])
+    share: float | None = Field(examples=[0.0115])
+
+
+class FoundHit(Answer):
+    """One hit. `score` is on the readable scale, where 0.5 is the border between unrelated and related.
+
+    `matched` are the words of the query that the text contains, `spans` where they stand in it.
+    """
+
+    id: str = Field(examples=["ch1#3"])
+    text: str = Field(examples=["他一个人守着灯塔，三十年没有和人说话。"])
+    score: float | None = Field(examples=[0.81])
+    cosine: float | None = Field(examples=[0.62])
+    fused: float = Field(examples=[0.0163])
+    legs: list[FoundLeg]
+    matched: list[str] = Field(examples=[["灯塔"]])
+    spans: list[tuple[int, int]] = Field(examples=[[[6, 8]]])
+    reasons: list[str]
+    metadata: dict[str, Any]
+
+
+class FoundGroup(Answer):
+    """The hits of one source. `degraded` says that a leg failed, `reason` which and why, `notice` tells a person."""
+
+    source: str = Field(examples=["documents"])
+    mode: Mode
+    degraded: bool
+    reason: str | None = Field(examples=["vector:TIMEOUT"])
+    notice: FoundNotice | None
+    hits: list[FoundHit]
+    took_ms: float = Field(examples=[6.4])
+
+
+def group_of(source: str, query: str, found: Retrieved) -> FoundGroup:
+    """What a search answered."""
+    return _group(source, found, [hit_of(query, hit) for hit in found.hits])
+
+
+def skills_group(query: str, found: FoundSkills) -> FoundGroup:
+    """What a search for skills answered."""
+    return _group("skills", found, [_skill_hit(query, hit) for hit in found.hits])
+
+
+def devices_group(query: str, answer: DeviceAnswer, took_ms: float) -> FoundGroup:
+    """The devices that a sentence means, as hits."""
+    return FoundGroup(
+        source="devices",
+        mode="keyword" if answer.degraded else "hybrid",
+        degraded=answer.degraded,
+        reason=answer.reason,
+        notice=None,
+        hits=[_device_hit(query, one, step) for step in answer.to_dict()["steps"] for one in step["candidates"]],
+        took_ms=took_ms,
+    )
+
+
+def hit_of(query: str, hit: Hit) -> FoundHit:
+    """One hit with its explanation."""
+    return FoundHit(
+        id=hit.id,
+        text=hit.text,
+        score=hit.score,
+        cosine=hit.cosine,
+        fused=hit.fused,
+        legs=[
+            FoundLeg(leg=one.leg, rank=one.rank, score=finite(one.raw), weight=one.weight, share=one.share)
+            for one in hit.legs
+        ],
+        matched=list(hit.keywords or matched_terms(query, hit.text[:LONGEST_MARKED])),
+        spans=marked(query, hit.text),
+        reasons=list(hit.reasons),
+        metadata={**hit.metadata, "collection": hit.collection},
+    )
+
+
+def marked(query: str, text: str) -> list[tuple[int, int]]:
+    """Where in a text the words of a query stand."""
+    return [(one.start, one.end) for one in spans(query, text[:LONGEST_MARKED])]
+
+
+def finite(number: float) -> float:
+    """A number that JSON can tell."""
+    return number if math.isfinite(number) else 0.0
+
+
+def _group(source: str, found: Retrieved | FoundSkills, hits: list[FoundHit]) -> FoundGroup:
+    return FoundGroup(
+        source=source,
+        mode=found.mode,
+        degraded=found.degraded,
+        reason=found.reason,
+        notice=_notice(found.notice),
+        hits=hits,
+        took_ms=round(found.timings.get("total_ms", 0.0), 3),
+    )
+
+
+def _notice(notice: Notice | None) -> FoundNotice | None:
+    return None if notice is None else FoundNotice(zh=notice.zh, en=notice.en)
+
+
+def _skill_hit(query: str, hit: SkillHit) -> FoundHit:
+    text = hit.description or hit.name
+    return FoundHit(
+        id=hit.id,
+        text=text,
+        score=hit.score,
+        cosine=hit.cosine,
+        fused=hit.score,
+        legs=[
+            FoundLeg(leg=why.leg, rank=None, score=finite(why.value), weight=None, share=None)
+            for why in _first_of_each(hit.why, lambda why: why.leg)
+        ],
+        matched=list(dict.fromkeys(word for why in hit.why for word in why.keywords)),
+        spans=marked(query, text),
+        reasons=[f"{why.leg}:{why.part}" for why in hit.why],
+        metadata={
+            "name": hit.name,
+            "tags": list(hit.tags),
+            "path": hit.path,
+            "why": [
+                {"leg": why.leg, "part": why.part, "text": why.text, "value": finite(why.value)} for why in hit.why
+            ],
+        },
+    )
+
+
+def _first_of_each(items: Sequence[Any], key: Callable[[Any], str]) -> list[Any]:
+    found: dict[str, Any] = {}
+    for one in items:
+        found.setdefault(key(one), one)
+    return list(found.values())
+
+
+def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any]) -> FoundHit:
+    text = " · ".join(part for part in (candidate["room"], candidate["name"]) if part)
+    told = {key: candidate[key] for key in ("name", "room", "type", "command", "value", "change", "explanation")}
+    return FoundHit(
+        id=candidate["id"],
+        text=text,
+        score=candidate["score"],
+        cosine=None,
+        fused=candidate["score"],
+        legs=[],
+        matched=matched_terms(query, text),
+        spans=marked(query, text),
+        reasons=list(candidate["reasons"]),
+        metadata={**told, "decision": step["decision"], "hint": step["hint"]},
+    )

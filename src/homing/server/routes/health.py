@@ -1,0 +1,86 @@
+"""`/health` and `/metrics`: for who watches the server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from pydantic import Field
+
+from homing.app import Homing
+from homing.errors import HomingError
+from homing.server.access import Caller, Reading
+from homing.server.body import Answer
+
+router = APIRouter(tags=["health"])
+
+State = Literal["ok", "degraded", "failing"]
+
+
+class ModelHealth(Answer):
+    """The embedding model. `state` is `off` where searching is by keywords only."""
+
+    state: Literal["ok", "unavailable", "off"]
+    id: str = Field(examples=["local/all-MiniLM-L6-v2-zh@384"])
+    reason: str | None = Field(examples=["PROVIDER_UNAVAILABLE"])
+
+
+class StoreHealth(Answer):
+    """The store, and how much waits to be embedded."""
+
+    state: Literal["ok", "failing"]
+    reason: str | None = Field(examples=["STORE_UNAVAILABLE"])
+    waiting: int
+    given_up: int
+
+
+class Health(Answer):
+    """Whether the server works: `degraded` answers by keywords, `failing` cannot answer.
+
+    On a server with tokens, those who have none learn `status` and `version` only.
+    """
+
+    status: State
+    version: str = Field(examples=["0.1.0"])
+    model: ModelHealth | None
+    store: StoreHealth | None
+
+
+@router.get("/health", responses={503: {"model": Health, "description": "The store cannot be read."}})
+def health(request: Request, response: Response) -> Health:
+    """Whether model and store work. The status is 200 while answers can be given, and 503 otherwise."""
+    from homing import __version__
+
+    caller: Caller | None = getattr(request.state, "caller", None)
+    app = request.app.state.service.app if caller is None else caller.app
+    model, store = _model(app), _store(app)
+    status: State = "failing" if store.state == "failing" else "degraded" if model.state == "unavailable" else "ok"
+    response.status_code = 503 if status == "failing" else 200
+    shown = caller is not None
+    return Health(status=status, version=__version__, model=model if shown else None, store=store if shown else None)
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def metrics(caller: Reading) -> PlainTextResponse:
+    """Counters in the text format of Prometheus."""
+    return PlainTextResponse(caller.service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _model(app: Homing) -> ModelHealth:
+    try:
+        embedder = app.embedder
+        if embedder is None:
+            return ModelHealth(state="off", id="", reason=None)
+        return ModelHealth(state="ok", id=embedder.id, reason=None)
+    except HomingError as error:
+        return ModelHealth(state="unavailable", id="", reason=error.code)
+
+
+def _store(app: Homing) -> StoreHealth:
+    try:
+        app.store.collections()
+        backlog = app.rag.buffer.backlog()
+        return StoreHealth(state="ok", reason=None, waiting=backlog.waiting, given_up=backlog.dead)
+    except HomingError as error:
+        return StoreHealth(state="failing", reason=error.code, waiting=0, given_up=0)

@@ -1,0 +1,43 @@
+"""What all requests share: the app, the users, the counters."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from homing.app import Homing
+from homing.config import ServerSettings
+from homing.server.metrics import Metrics
+from homing.server.tenants import Tenants, prepare
+
+QUERIES = logging.getLogger("homing.server.queries")
+
+
+class Service:
+    """One running server over one `Homing`, which stays the caller's to close."""
+
+    def __init__(self, app: Homing) -> None:
+        self.app = app
+        self.tenants = Tenants(app, most=self.settings.users)
+        self.metrics = Metrics(self.tenants)
+        self.stopping = threading.Event()
+        """Set when the server is about to end: streams that would go on for ever end too."""
+
+    @property
+    def settings(self) -> ServerSettings:
+        """How to listen, and what to take from one caller."""
+        return self.app.settings.server
+
+    def start(self) -> None:
+        """Open what requests use."""
+        prepare(self.app)
+
+    def close(self) -> None:
+        """Let go of the users' folders. What waits to be embedded is embedded first."""
+        self.stopping.set()
+        self.tenants.close()
+
+    def log_query(self, query: str) -> None:
+        """Writes what was searched for to the log, where that was asked for."""
+        if self.settings.log_queries:
+            QUERIES.info("searched", extra={"query": query})

@@ -1,0 +1,143 @@
+"""Users and their folders: documents, memory, devices and knowledge of one are never those of another.
+
+Each user has a data folder of their own below the server's, with a database of its own. Models and skills are the
+server's. The owner is who runs the server; their folder is the server's itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from homing.app import Homing
+from homing.errors import Overloaded
+
+log = logging.getLogger(__name__)
+
+OWNER = "owner"
+"""The user whose data is in the server's own folder."""
+FOLDER = "users"
+NAME_FILE = "user.txt"
+
+
+def folder_name(user: str) -> str:
+    """The name of a user's folder: readable, the same everywhere, and no two users share one.
+
+    File systems fold case, trim dots and refuse some names; a hash of the exact name keeps those apart that would meet.
+    """
+    readable = re.sub(r"[^\w-]+", "-", user.casefold()).strip("-")[:40] or "user"
+    return f"{readable}-{blake2b(user.encode(), digest_size=8).hexdigest()}"
+
+
+@dataclass(slots=True)
+class _Open:
+    app: Homing
+    users: int = 0
+    ready: bool = False
+    opening: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Tenants:
+    """The apps of the users. At most `most` are open; one that is being used is never closed."""
+
+    def __init__(self, owner: Homing, *, most: int = 64) -> None:
+        self.owner = owner
+        self._most = most
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    @contextmanager
+    def lease(self, user: str) -> Iterator[Homing]:
+        """The app of a user, open for as long as the block lasts. Takes time only where it has to be opened."""
+        if user == OWNER:
+            yield self.owner
+            return
+        held = self._take(user)
+        try:
+            if not held.ready:
+                self._prepare(user, held)
+            yield held.app
+        finally:
+            with self._lock:
+                held.users -= 1
+
+    def is_open(self, user: str) -> bool:
+        """Whether a lease costs nothing."""
+        with self._lock:
+            return user == OWNER or (user in self._open and self._open[user].ready)
+
+    def known(self) -> list[str]:
+        """The users that have a folder, the owner first."""
+        files = sorted((self.owner.settings.data / FOLDER).glob(f"*/{NAME_FILE}"))
+        return [OWNER, *(file.read_text(encoding="utf-8") for file in files)]
+
+    def open_apps(self) -> list[tuple[str, Homing]]:
+        """The users whose folders are open now."""
+        with self._lock:
+            return [(OWNER, self.owner), *((user, held.app) for user, held in self._open.items() if held.ready)]
+
+    def close(self) -> None:
+        """Close every user's folder, each embedding what still waits. The owner's app is left to who opened it."""
+        with self._lock:
+            held, self._open = self._open, OrderedDict()
+        for one in held.values():
+            one.app.close()
+
+    def folder(self, user: str) -> Path:
+        """Where a user's data is."""
+        data = self.owner.settings.data
+        return data if user == OWNER else data / FOLDER / folder_name(user)
+
+    def _take(self, user: str) -> _Open:
+        idle: list[_Open] = []
+        with self._lock:
+            held = self._open.get(user)
+            if held is None:
+                idle = self._make_room()
+                held = self._open[user] = _Open(self._app(user))
+            self._open.move_to_end(user)
+            held.users += 1
+        for one in idle:
+            one.app.close()
+        return held
+
+    def _make_room(self) -> list[_Open]:
+        idle: list[_Open] = []
+        for user, one in list(self._open.items()):
+            if len(self._open) < self._most:
+                break
+            if not one.users:
+                idle.append(self._open.pop(user))
+        if len(self._open) >= self._most:
+            raise Overloaded(f"{self._most} users are being served; come back in a moment", retry_after=2)
+        return idle
+
+    def _app(self, user: str) -> Homing:
+        # A store that the settings name would be everybody's: each user has the one in their own folder.
+        changes = {"data": self.folder(user), "store": ""}
+        return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner)
+
+    def _prepare(self, user: str, held: _Open) -> None:
+        """Open the parts one after the other: two threads that open the same part at once would open it twice."""
+        with held.opening:
+            if held.ready:
+                return
+            folder = self.folder(user)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / NAME_FILE).write_text(user, encoding="utf-8")
+            prepare(held.app)
+            held.ready = True
+
+
+def prepare(app: Homing) -> None:
+    """Open what requests use, and begin to embed what an earlier process left waiting."""
+    assert app.store is not None
+    app.rag.buffer.start()
+    assert app.devices is not None
