@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"text"}),
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"search", "config", "buffer"}),
-    frozenset({"models"}),
+    frozenset({"models", "langchain"}),
     frozenset({"folders", "rag", "devices", "skills", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),

@@ -18,7 +18,7 @@ from homing.stores.arguments import (
 )
 from homing.stores.attributes import wanted
 from homing.stores.batches import batches
-from homing.stores.postgres import checkup, switching, text_search, vector_search, writing
+from homing.stores.postgres import checkup, keyword_search, switching, text_search, vector_search, writing
 from homing.stores.postgres.address import Address
 from homing.stores.postgres.collection import Collection, find, listed
 from homing.stores.postgres.driver import Connection, connect, psycopg
@@ -162,6 +162,23 @@ class PostgresStore:
         def work(connection: Connection) -> list[Match]:
             where = find(connection, self.user_id, name)
             return [] if where is None else text_search.search(connection, where, query, limit, asked)
+
+        return self._read(work)
+
+    def search_keywords(
+        self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The records that contain most of the keywords, by how many (`score`), then how rare, then id."""
+        name = checked_name(collection, "collection")
+        for keyword in keywords:
+            checked_text(keyword, "a keyword")
+        limit, asked = checked_limit(limit), wanted(options)
+        if not limit:
+            return []
+
+        def work(connection: Connection) -> list[Match]:
+            where = find(connection, self.user_id, name)
+            return [] if where is None else keyword_search.search(connection, where, keywords, limit, asked)
 
         return self._read(work)
 

@@ -1,0 +1,97 @@
+"""What a search leaves in the log: one record when it is done, with its figures as fields, and what went wrong.
+
+The texts are those of the specification. Every record carries its figures as attributes (`extra`), so that a formatter
+for machines finds them without reading the text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from homing.langchain.files import file_name
+from homing.langchain.options import HybridRetrieverOptions
+from homing.legs import Outcome
+from homing.records import Leg, Retrieved
+
+log = logging.getLogger("homing.langchain")
+
+DEGRADED: Mapping[Leg, str] = {
+    "vector": "向量检索失败，使用关键词检索降级",
+    "keyword": "关键词检索失败，使用向量检索降级",
+}
+FAILED: Mapping[Leg, str] = {"vector": "向量检索失败", "keyword": "关键词检索失败"}
+BOTH_FAILED = "知识库检索失败"
+UNBALANCED = "权重总和不为 1，建议调整"
+NO_KEYWORDS = "未提取到关键词，仅使用向量检索"
+SLOW = "混合检索耗时过长"
+DONE = "混合检索完成"
+TOP = 3
+
+
+def unbalanced(options: HybridRetrieverOptions) -> None:
+    """Say so where the weights do not add up to 1; they are used as they are."""
+    if abs(options.vector_weight + options.keyword_weight - 1) > 1e-9:
+        weights = {"vector_weight": options.vector_weight, "keyword_weight": options.keyword_weight}
+        log.warning(UNBALANCED, extra=weights)
+
+
+def no_keywords(options: HybridRetrieverOptions, query: str, user_id: int | str) -> None:
+    """Say that the query has no words to look for."""
+    log.warning(NO_KEYWORDS, extra={"user_id": user_id} | ({"query": query} if options.log_query else {}))
+
+
+def failed(outcomes: Mapping[Leg, Outcome[Any]], user_id: int | str) -> None:
+    """Say which legs failed and how; the other's answer then stands alone."""
+    broken = {leg: outcome for leg, outcome in outcomes.items() if not outcome.ok}
+    for leg, outcome in broken.items():
+        fields = {"user_id": user_id, "leg": leg, "code": outcome.code, "elapsed_ms": outcome.milliseconds}
+        log.error("%s: %s", FAILED[leg], _told(outcome.error), exc_info=outcome.error, extra=fields)
+    if len(broken) == len(outcomes):
+        told = {leg: _told(outcome.error) for leg, outcome in broken.items()}
+        listed = "; ".join(f"{leg}: {text}" for leg, text in told.items())
+        log.error("%s: %s", BOTH_FAILED, listed, extra={"user_id": user_id, "causes": told})
+        return
+    for leg, outcome in broken.items():
+        log.warning(DEGRADED[leg], extra={"user_id": user_id, "leg": leg, "code": outcome.code})
+
+
+def done(
+    options: HybridRetrieverOptions,
+    query: str,
+    keywords: Sequence[str],
+    found: Mapping[Leg, int],
+    answer: Retrieved,
+    user_id: int | str,
+) -> None:
+    """Say what was found and how long each step took, and warn where it took too long."""
+    timings = {name: round(value, 2) for name, value in answer.timings.items()}
+    top = [{"fileName": file_name(hit.metadata) or hit.id, "score": round(hit.fused, 6)} for hit in answer.hits[:TOP]]
+    fields: dict[str, Any] = {
+        "user_id": user_id,
+        "vector_count": found.get("vector", 0),
+        "keyword_count": found.get("keyword", 0),
+        "result_count": len(answer),
+        "top_results": top,
+        "degraded": answer.degraded,
+        "reason": answer.reason,
+        **timings,
+    }
+    if options.log_query:
+        fields |= {"query": query, "keywords": list(keywords)}
+    told = f"查询={query!r} 关键词={list(keywords)} " if options.log_query else ""
+    log.info(
+        "%s: %s向量结果=%d 关键词结果=%d 返回=%d 前三=%s "
+        "向量耗时=%.1fms 关键词耗时=%.1fms 融合耗时=%.1fms 总耗时=%.1fms",
+        DONE, told, fields["vector_count"], fields["keyword_count"], len(answer), top,
+        *(timings.get(name, 0.0) for name in ("vector_ms", "keyword_ms", "fusion_ms", "total_ms")),
+        extra=fields,
+    )  # fmt: skip
+    log.debug("混合检索步骤耗时: %s", timings, extra={"timings": timings, "user_id": user_id})
+    if timings["total_ms"] > options.slow_ms:
+        log.warning("%s: %.0f ms > %.0f ms", SLOW, timings["total_ms"], options.slow_ms, extra=fields)
+
+
+def _told(error: BaseException | None) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,47 @@
+"""How a retriever searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from homing.fusion import DEFAULT_K
+
+
+class HybridRetrieverOptions(BaseModel):
+    """How to search; names are taken in snake_case and in camelCase (`minSimilarity`), unknown ones are refused.
+
+    `min_similarity` concerns the vector leg only; a fused score never meets a threshold. Weights need not add up to 1.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+    limit: int = Field(5, ge=1, le=1_000)
+    """How many documents come back."""
+    min_similarity: float = Field(0.3, ge=-1, le=1)
+    """What the vector leg must reach, on the scale of the embeddings: their cosine where they have none."""
+    rrf_k: int = Field(DEFAULT_K, ge=0)
+    """How little the first places of a leg stand out."""
+    vector_weight: float = Field(0.7, ge=0, allow_inf_nan=False)
+    keyword_weight: float = Field(0.3, ge=0, allow_inf_nan=False)
+    filter: dict[str, Any] | None = None
+    """A condition on the metadata, in LangChain's language (`{"year": {"$gte": 2024}}`). It can only narrow."""
+    leg_limit: int | None = Field(None, ge=1, le=5_000)
+    """How many matches each leg brings; `limit * 2` where it is not said, and never fewer than `limit`."""
+    max_per_file: int | None = Field(None, ge=1)
+    """The most documents of one file, so that a long file does not take every place; the next best follow."""
+    group_by_file: bool = False
+    """Whether the documents of one file stand together, at the place of its best."""
+    deadline: float = Field(5.0, gt=0, le=600)
+    """Seconds that an answer waits for its legs; one that is late is answered without."""
+    slow_ms: float = Field(500.0, ge=0)
+    """From how many milliseconds on a search is logged as slow."""
+    log_query: bool = True
+    """Whether logs and traces contain the query and its keywords; false keeps what people ask out of them."""
+
+    @property
+    def depth(self) -> int:
+        """How many matches one leg is asked for."""
+        return max(self.limit, self.leg_limit or self.limit * 2)

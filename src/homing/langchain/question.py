@@ -1,0 +1,117 @@
+"""One query put to one user's rows: a method per leg, and how their answers become one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from homing.errors import HomingError
+from homing.fusion import Fused, Ranking, rrf
+from homing.langchain import journal
+from homing.langchain.files import capped, file_name, grouped
+from homing.langchain.options import HybridRetrieverOptions
+from homing.langchain.source import Asked, Found, Source
+from homing.langchain.tracing import span
+from homing.records import Hit, Leg, LegShare
+from homing.text.keywords import extract_keywords
+from homing.vectors import score_of
+
+log = logging.getLogger(__name__)
+
+
+class Question:
+    """A query with all that answering it takes. The two legs may be asked at the same time."""
+
+    def __init__(self, query: str, source: Source, options: HybridRetrieverOptions, user_id: int | str) -> None:
+        self.query = query
+        self.source = source
+        self.options = options
+        self.user_id = user_id
+        self.asked: Asked | None = None
+
+    @cached_property
+    def keywords(self) -> list[str]:
+        """At most ten words that stand for the query."""
+        return extract_keywords(self.query)
+
+    def vector(self) -> list[Found]:
+        """The nearest rows whose similarity reaches the threshold."""
+        with span("homing.vector_search") as noted:
+            asked = self.asked = self.source.ask(self.query)
+            options = self.options
+            found = self.source.nearest(asked, options.depth, options.filter, deadline=options.deadline)
+            near = [
+                one
+                for one in found
+                if one.cosine is not None and score_of(one.cosine, asked.scale) >= options.min_similarity
+            ]
+            noted.set_attribute("homing.results", len(near))
+            return near
+
+    def keyword(self) -> list[Found]:
+        """The rows with most of the keywords; none where the query has no keywords."""
+        with span("homing.keyword_search") as noted:
+            if not self.keywords:
+                journal.no_keywords(self.options, self.query, self.user_id)
+                return []
+            options = self.options
+            found = self.source.matching(self.keywords, options.depth, options.filter, deadline=options.deadline)
+            noted.set_attribute("homing.results", len(found))
+            return found
+
+
+def fused(question: Question, answers: Mapping[Leg, Sequence[Found]]) -> tuple[Hit, ...]:
+    """The rows of both legs as hits, best first, `limit` of them, each explained."""
+    options = question.options
+    weights: dict[Leg, float] = {"vector": options.vector_weight, "keyword": options.keyword_weight}
+    rows = {leg: {one.id: one for one in found} for leg, found in answers.items()}
+    ranked = rrf([Ranking(leg, list(found), weights[leg]) for leg, found in rows.items()], k=options.rrf_k)
+
+    def file_of(one: Fused) -> str | None:
+        return file_name(next(found[one.id] for found in rows.values() if one.id in found).metadata)
+
+    best = capped(ranked, options.max_per_file, file_of)[: options.limit]
+    if options.group_by_file:
+        best = grouped(best, file_of)
+    cosines = _cosines(question, rows, [one.id for one in best])
+    scale = question.asked.scale if question.asked is not None else None
+    hits = []
+    for one in best:
+        found: dict[Leg, Found] = {leg: by_id[one.id] for leg, by_id in rows.items() if one.id in by_id}
+        row = next(iter(found.values()))
+        cosine = cosines.get(one.id)
+        hits.append(
+            Hit(
+                id=one.id,
+                collection=question.source.collection,
+                text=row.text,
+                metadata=row.metadata,
+                score=None if cosine is None else score_of(cosine, scale),
+                cosine=cosine,
+                fused=one.score,
+                legs=tuple(
+                    LegShare(leg, one.ranks[leg], _raw(seen), weights[leg], one.shares[leg])
+                    for leg, seen in found.items()
+                ),
+                keywords=found["keyword"].matched if "keyword" in found else (),
+            )
+        )
+    return tuple(hits)
+
+
+def _raw(found: Found) -> float:
+    return found.cosine if found.cosine is not None else found.count
+
+
+def _cosines(question: Question, rows: Mapping[Leg, Mapping[str, Found]], ids: Sequence[str]) -> dict[str, float]:
+    """The cosine of every hit, also of those that only keywords found: people compare hits by one number."""
+    known = {one.id: one.cosine for one in rows.get("vector", {}).values() if one.cosine is not None}
+    missing = [one for one in ids if one not in known]
+    if question.asked is None or "vector" not in rows or not missing:
+        return known
+    try:
+        return known | dict(question.source.cosines(question.asked, missing, deadline=question.options.deadline))
+    except HomingError as error:
+        log.warning("cannot read the vectors of %d keyword hits: %s", len(missing), error)
+        return known

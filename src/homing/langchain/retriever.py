@@ -1,0 +1,180 @@
+"""The retriever: two legs side by side on one user's rows, fused, explained, as LangChain documents."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import Field, PrivateAttr, ValidationError
+
+from homing.errors import InvalidArgument, RetrievalFailed
+from homing.langchain import journal
+from homing.langchain.documents import as_document
+from homing.langchain.library import (
+    AsyncCallbackManagerForRetrieverRun,
+    BaseRetriever,
+    CallbackManagerForRetrieverRun,
+    Document,
+)
+from homing.langchain.merging import merge_results_with_rrf
+from homing.langchain.options import HybridRetrieverOptions
+from homing.langchain.question import Question, fused
+from homing.langchain.source import Source
+from homing.langchain.sources import source_of
+from homing.langchain.tracing import in_this_context, span
+from homing.langchain.users import checked_user
+from homing.legs import Outcome, run_legs
+from homing.records import Leg, Mode, Retrieved
+from homing.search import NOTICES
+from homing.text.keywords import extract_keywords
+
+
+class HybridRetriever(BaseRetriever):
+    """Finds what one user's documents say about a query, by meaning and by keyword at once.
+
+    `vector_store` is langchain-postgres' `PGVectorStore` (with the user in the metadata, under `user_key`) or Homing's
+    `PostgresStore` (then with `embeddings`, and the `collection` to search). The user's condition is part of the SQL of
+    both legs; a filter can only narrow it. `options` is a HybridRetrieverOptions or a dict of its names; each of them
+    can be given as a keyword argument too, to the constructor and to `invoke`.
+
+    When one leg fails or is late, the other answers, the log says so, and the documents carry `degraded`. When both
+    fail, `RetrievalFailed` has both causes.
+    """
+
+    vector_store: Any = Field(frozen=True)
+    user_id: int | str = Field(frozen=True)
+    options: HybridRetrieverOptions = Field(default_factory=HybridRetrieverOptions)
+    embeddings: Any = None
+    collection: str = "documents"
+    user_key: str = "userId"
+
+    _source: Source = PrivateAttr()
+
+    def __init__(
+        self,
+        vector_store: Any,
+        user_id: int | str,
+        options: HybridRetrieverOptions | Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        chosen = {name: kwargs.pop(name) for name in [*kwargs] if name in _OPTION_NAMES}
+        checked = _options(options, chosen)
+        super().__init__(vector_store=vector_store, user_id=checked_user(user_id), options=checked, **kwargs)
+        self._source = source_of(
+            vector_store, user_id, embeddings=self.embeddings, collection=self.collection, user_key=self.user_key
+        )
+        journal.unbalanced(checked)
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where LangChain files this class."""
+        return ["mirror", "retrievers"]
+
+    extract_keywords: ClassVar = staticmethod(extract_keywords)
+    merge_results_with_rrf: ClassVar = staticmethod(merge_results_with_rrf)
+
+    def retrieve(self, query: str, **overrides: Any) -> Retrieved:
+        """What `invoke` finds, with all that documents cannot carry: mode, degradation, notice, timings.
+
+        `overrides` are options for this one search. A blank query finds nothing. Raises RetrievalFailed where neither
+        leg could answer.
+        """
+        options = _options(self.options, overrides)
+        if overrides:
+            journal.unbalanced(options)
+        if not query.strip():
+            return Retrieved((), "hybrid")
+        told = {"query": query} if options.log_query else {}
+        with span("homing.hybrid_search", limit=options.limit, **told) as noted:
+            answer = self._search(query, options)
+            noted.set_attribute("homing.results", len(answer))
+            noted.set_attribute("homing.degraded", answer.degraded)
+            return answer
+
+    def _search(self, query: str, options: HybridRetrieverOptions) -> Retrieved:
+        started = time.perf_counter()
+        question = Question(query, self._source, options, self.user_id)
+        outcomes = self._ask(question)
+        journal.failed(outcomes, self.user_id)
+        answers = {leg: outcome.value for leg, outcome in outcomes.items() if outcome.value is not None}
+        if not answers:
+            raise _all_failed(outcomes)
+        fusing = time.perf_counter()
+        with span("homing.rrf_fusion"):
+            hits = fused(question, answers)
+        finished = time.perf_counter()
+        timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()}
+        timings |= {"fusion_ms": (finished - fusing) * 1000, "total_ms": (finished - started) * 1000}
+        broken: list[Leg] = [leg for leg in outcomes if leg not in answers]
+        answer = Retrieved(hits, _mode(answers), timings=timings)
+        if broken:
+            reason = f"{broken[0]}:{outcomes[broken[0]].code}"
+            answer = Retrieved(hits, _mode(answers), True, reason, NOTICES[broken[0]], timings)
+        counts = {leg: len(found) for leg, found in answers.items()}
+        journal.done(options, query, question.keywords, counts, answer, self.user_id)
+        return answer
+
+    def _ask(self, question: Question) -> dict[Leg, Outcome[Any]]:
+        legs = {"vector": in_this_context(question.vector), "keyword": in_this_context(question.keyword)}
+        both = run_legs(legs, deadline=question.options.deadline)
+        return {"vector": both["vector"], "keyword": both["keyword"]}
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **overrides: Any
+    ) -> list[Document]:
+        answer = self.retrieve(query, **overrides)
+        return [as_document(hit, answer, self.user_id) for hit in answer]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **overrides: Any
+    ) -> list[Document]:
+        # The work waits for threads of its own; ours only waits for it, without standing in the way of the loop.
+        work = in_this_context(lambda: self.retrieve(query, **overrides))
+        answer = await asyncio.get_running_loop().run_in_executor(_waiting(), work)
+        return [as_document(hit, answer, self.user_id) for hit in answer]
+
+
+_OPTION_NAMES = frozenset(
+    set(HybridRetrieverOptions.model_fields)
+    | {field.alias for field in HybridRetrieverOptions.model_fields.values() if field.alias}
+)
+
+
+def _options(
+    options: HybridRetrieverOptions | Mapping[str, Any] | None, overrides: Mapping[str, Any]
+) -> HybridRetrieverOptions:
+    if isinstance(options, HybridRetrieverOptions):
+        if not overrides:
+            return options
+        options = options.model_dump(exclude_unset=True)
+    try:
+        given = HybridRetrieverOptions.model_validate(options or {}).model_dump(exclude_unset=True)
+        changed = HybridRetrieverOptions.model_validate(dict(overrides)).model_dump(exclude_unset=True)
+        return HybridRetrieverOptions(**given | changed)
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise InvalidArgument(
+            f"options of a HybridRetriever: {told}; known: {', '.join(HybridRetrieverOptions.model_fields)}"
+        ) from error
+
+
+def _mode(answers: Mapping[Leg, Sequence[Any]]) -> Mode:
+    if len(answers) == 2:
+        return "hybrid"
+    return "semantic" if "vector" in answers else "keyword"
+
+
+def _all_failed(outcomes: Mapping[Leg, Outcome[Any]]) -> RetrievalFailed:
+    causes = {leg: outcome.error for leg, outcome in outcomes.items() if outcome.error is not None}
+    failure = RetrievalFailed(journal.BOTH_FAILED, causes=dict(causes.items()))
+    failure.__cause__ = ExceptionGroup("the vector leg and the keyword leg failed", list(causes.values()))
+    return failure
+
+
+@cache
+def _waiting() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=64, thread_name_prefix="homing-retriever")

@@ -1,0 +1,134 @@
+"""The rows of one user in a store of Homing that keeps users apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from homing.embedders.chosen import provider_for
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import InvalidArgument
+from homing.langchain.embeddings import ask
+from homing.langchain.library import Embeddings
+from homing.langchain.source import Asked, Filter, Found
+from homing.records import Match
+from homing.stores.store import SearchOptions, Store
+from homing.stores.switching import model_of
+from homing.text.folding import fold
+from homing.text.tokens import tokens
+from homing.vectors import as_vector
+
+
+class UserStore(Store, Protocol):
+    """A store that finds records by how many of some keywords they contain."""
+
+    def search_keywords(
+        self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The records that contain keywords, those with most of them first, then the more relevant."""
+
+
+@runtime_checkable
+class KeepsUsersApart(Protocol):
+    """A store with a view for each of its users, which reaches nothing else; `user_id` is empty on the whole store."""
+
+    user_id: str
+
+    def for_user(self, user_id: str | int) -> UserStore:
+        """The store of one user."""
+
+
+class StoreSource:
+    """One user's part of one collection. The view of the store names the user in every statement."""
+
+    def __init__(
+        self, store: KeepsUsersApart, user_id: int | str, collection: str, embeddings: EmbeddingProvider | Embeddings
+    ) -> None:
+        if store.user_id and store.user_id != str(user_id):
+            raise InvalidArgument(
+                f"this is the store of user {store.user_id!r}, and the retriever is for {user_id!r}; "
+                "give it the store that both came from"
+            )
+        self._store = store if store.user_id else store.for_user(user_id)
+        self._embeddings = embeddings
+        self.collection = collection
+
+    @property
+    def _rows(self) -> UserStore:
+        return self._store  # type: ignore[return-value]
+
+    def ask(self, query: str) -> Asked:
+        """The query, embedded by the model that made the collection's vectors."""
+        if isinstance(self._embeddings, EmbeddingProvider):
+            return ask(provider_for(self._embeddings, model_of(self._rows, self.collection)), query)
+        return ask(self._embeddings, query)
+
+    def nearest(self, asked: Asked, limit: int, filter: Filter | None, *, deadline: float) -> list[Found]:  # noqa: A002
+        """The nearest rows; the server's own limit on a statement is the store's."""
+        options = SearchOptions(equalities(filter), model=asked.model)
+        found = self._rows.search(self.collection, as_vector(asked.vector), limit, options)
+        return [Found(one.id, one.text, one.metadata, cosine=one.cosine) for one in found]
+
+    def matching(self, keywords: Sequence[str], limit: int, filter: Filter | None, *, deadline: float) -> list[Found]:  # noqa: A002
+        """The rows with most of the keywords."""
+        options = SearchOptions(equalities(filter))
+        found = self._rows.search_keywords(self.collection, keywords, limit, options)
+        return [
+            Found(one.id, one.text, one.metadata, matched=contained(keywords, one.text), count=one.score or 0.0)
+            for one in found
+        ]
+
+    def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:
+        """How near the rows with these ids are."""
+        query = as_vector(asked.vector)
+        return {
+            one.id: float(one.embedding @ query)
+            for one in self._rows.get(self.collection, ids)
+            if one.embedding is not None and (not asked.model or one.model == asked.model)
+        }
+
+
+def contained(keywords: Sequence[str], text: str) -> tuple[str, ...]:
+    """Which of the keywords a text contains, by the rules of the store: as written, or by all their words."""
+    written, words = fold(text).lower(), set(tokens(text))
+    return tuple(one for one in keywords if fold(one).lower() in written or words.issuperset(tokens(one)))
+
+
+def equalities(filter: Filter | None) -> dict[str, Any]:  # noqa: A002
+    """A LangChain filter as the pairs that a store compares: equality and "one of these", all of which must hold."""
+    pairs: dict[str, Any] = {}
+    for key, value in (filter or {}).items():
+        if key == "$and" and isinstance(value, list | tuple):
+            for part in value:
+                if not isinstance(part, Mapping):
+                    raise _unsupported(key)
+                for name, wanted in equalities(part).items():
+                    _add(pairs, name, wanted)
+        elif key.startswith("$"):
+            raise _unsupported(key)
+        elif isinstance(value, Mapping):
+            if len(value) != 1:
+                raise _unsupported(key)
+            (operator, operand), *_ = value.items()
+            if operator == "$eq":
+                _add(pairs, key, operand)
+            elif operator == "$in" and isinstance(operand, list | tuple):
+                _add(pairs, key, list(operand))
+            else:
+                raise _unsupported(operator)
+        else:
+            _add(pairs, key, value)
+    return pairs
+
+
+def _add(pairs: dict[str, Any], key: str, value: Any) -> None:
+    if key in pairs and pairs[key] != value:
+        raise InvalidArgument(f"the filter names {key!r} twice; a store compares each key once")
+    pairs[key] = value
+
+
+def _unsupported(what: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"a store filters by equality: {{key: value}}, $eq, $in, $and; {what!r} is none of these. "
+        "Narrow the answer yourself, or use PGVectorStore, whose tables take every comparison"
+    )

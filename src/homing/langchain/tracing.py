@@ -1,0 +1,45 @@
+"""Spans for OpenTelemetry, where its API is installed; nothing at all where it is not."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+try:
+    from opentelemetry import trace
+except ModuleNotFoundError:
+    trace = None  # type: ignore[assignment]
+
+T = TypeVar("T")
+
+
+class Noted(Protocol):
+    """What can be said about a piece of work while it runs."""
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Add one fact."""
+
+
+class _Unheard:
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Nobody listens."""
+
+
+@contextmanager
+def span(name: str, **attributes: Any) -> Iterator[Noted]:
+    """A span around a block, a child of the current one; what the block raises is recorded on it and passed on."""
+    if trace is None:
+        yield _Unheard()
+        return
+    with trace.get_tracer("homing").start_as_current_span(name) as current:
+        for key, value in attributes.items():
+            current.set_attribute(f"homing.{key}", value)
+        yield current
+
+
+def in_this_context(work: Callable[[], T]) -> Callable[[], T]:
+    """The same work for another thread, with the context variables of this one: its spans become our children."""
+    context = contextvars.copy_context()
+    return lambda: context.run(work)
