@@ -5,27 +5,42 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from homing.errors import Unauthorized
 from homing.server.access import CALLER, Caller
+from homing.server.access import Scope as Reach
+from homing.server.rate_limit import RateLimit
 from homing.server.service import Service
 from homing.server.tenants import OWNER
 
-PUBLIC = ("/", "/health", "/openapi.json")
+PUBLIC = frozenset({"/", "/favicon.ico", "/health", "/openapi.json"})
+PUBLIC_FOLDER = "/page/"
 
 
 class Admission:
-    """Finds out who asks, and hands in the app of that user."""
+    """Finds out who asks, counts it, and hands in the app of that user.
+
+    A server on loopback that has no tokens takes everybody for its owner. As soon as it has one, or where others can
+    reach it, everything that holds data needs a token; what is public holds none.
+    """
 
     def __init__(self, app: ASGIApp, *, service: Service) -> None:
         self._app = app
         self._service = service
+        settings = service.settings
+        self._rate = RateLimit(settings.rate, settings.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        user = OWNER
+        identity = self._identify(scope)
+        if identity is None:
+            await self._app(scope, receive, send)
+            return
+        user, reach = identity
         tenants = self._service.tenants
         with ExitStack() as held:
             lease = tenants.lease(user)
@@ -33,7 +48,29 @@ class Admission:
                 app = held.enter_context(lease)
             else:
                 app = await run_in_threadpool(held.enter_context, lease)
-            caller = Caller(user, "admin", app, self._service)
+            caller = Caller(user, reach, app, self._service)
             scope.setdefault("state", {})["caller"] = caller
             CALLER.set(caller)
             await self._app(scope, receive, send)
+
+    def _identify(self, scope: Scope) -> tuple[str, Reach] | None:
+        """User and reach; None for who asks for something public without a token."""
+        address = (scope.get("client") or ("unknown", 0))[0]
+        kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        given = given.strip() if kind.casefold() == "bearer" else ""
+        if not self._service.needs_token:
+            self._rate.take(address)
+            return OWNER, "admin"
+        if not given:
+            self._rate.take(address)
+            if scope["path"] in PUBLIC or scope["path"].startswith(PUBLIC_FOLDER):
+                return None
+            raise Unauthorized("this server needs a token; send it as `Authorization: Bearer hmg_…`")
+        try:
+            token = self._service.tokens.check(given)
+        except Unauthorized:
+            # Guessing is limited like asking.
+            self._rate.take(address)
+            raise
+        self._rate.take(f"token {token.id}")
+        return token.user, token.scope

@@ -9,27 +9,44 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Scope
 
 from homing.app import Homing
-from homing.errors import HomingError
-from homing.server.admission import Admission
+from homing.errors import ConfigError, HomingError
+from homing.server.admission import PUBLIC, PUBLIC_FOLDER, Admission
+from homing.server.body_limit import BodyLimit
+from homing.server.capacity import Capacity
 from homing.server.entrance import Entrance
 from homing.server.failures import ERRORS, answer_failure, answer_http, answer_invalid
+from homing.server.guard import Guard
+from homing.server.loopback import is_loopback
 from homing.server.openai_api import openai_router
+from homing.server.request_id import HEADER
 from homing.server.routes import devices, health, rag, search, skills
 from homing.server.service import Service
+from homing.server.tokens import Tokens
 
 ROUTERS = (health.router, search.router, skills.router, rag.router, devices.router)
 
 
-def create_app(app: Homing) -> FastAPI:
+def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     """The server over an open data folder, which stays the caller's to close after the server has stopped.
 
-    Run it with any ASGI server; `homing serve` does, and sets up logging. Its lifespan must run.
+    Run it with any ASGI server; `homing serve` does, and sets up logging. Its lifespan must run. `exposed` says that
+    others than this machine can reach it, so that everybody needs a token; by default `server.host` decides. Raises
+    ConfigError where it is exposed and there is no token.
     """
     from homing import __version__
 
-    service = Service(app)
+    if exposed is None:
+        exposed = not is_loopback(app.settings.server.host)
+    if exposed and not Tokens.exist(app.settings.data):
+        raise ConfigError(
+            f"{app.settings.server.host} can be reached by others, and there is no token; "
+            "create one with `homing tokens create`, or listen on 127.0.0.1"
+        )
+    service = Service(app, exposed=exposed)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -46,6 +63,7 @@ def create_app(app: Homing) -> FastAPI:
         redoc_url=None,
     )
     served.state.service = service
+    settings = service.settings
     for router in ROUTERS:
         served.include_router(router, responses=ERRORS)
     served.include_router(openai_router(app))
@@ -53,6 +71,23 @@ def create_app(app: Homing) -> FastAPI:
     served.add_exception_handler(RequestValidationError, answer_invalid)
     served.add_exception_handler(HTTPException, answer_http)
     # The last to be added is the first to see a request.
+    served.add_middleware(Capacity, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
+    served.add_middleware(BodyLimit, most=settings.max_body)
     served.add_middleware(Admission, service=service)
+    if settings.cors_origins:
+        served.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["authorization", "content-type", HEADER],
+            expose_headers=[HEADER],
+        )
+    served.add_middleware(Guard, settings=settings, exposed=exposed)
     served.add_middleware(Entrance, metrics=service.metrics)
     return served
+
+
+def _lasts_or_is_light(scope: Scope) -> bool:
+    path: str = scope["path"]
+    streams = path.endswith("/events") or (path == "/mcp" and scope["method"] == "GET")
+    return streams or path == "/metrics" or path in PUBLIC or path.startswith(PUBLIC_FOLDER)

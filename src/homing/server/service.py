@@ -1,4 +1,4 @@
-"""What all requests share: the app, the users, the counters."""
+"""What all requests share: the app, the users and their tokens, the counters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from homing.app import Homing
 from homing.config import ServerSettings
 from homing.server.metrics import Metrics
 from homing.server.tenants import Tenants, prepare
+from homing.server.tokens import Tokens
 
 QUERIES = logging.getLogger("homing.server.queries")
 
@@ -16,8 +17,10 @@ QUERIES = logging.getLogger("homing.server.queries")
 class Service:
     """One running server over one `Homing`, which stays the caller's to close."""
 
-    def __init__(self, app: Homing) -> None:
+    def __init__(self, app: Homing, *, exposed: bool) -> None:
         self.app = app
+        self.exposed = exposed
+        self.tokens = Tokens(app.settings.data)
         self.tenants = Tenants(app, most=self.settings.users)
         self.metrics = Metrics(self.tenants)
         self.stopping = threading.Event()
@@ -28,6 +31,11 @@ class Service:
         """How to listen, and what to take from one caller."""
         return self.app.settings.server
 
+    @property
+    def needs_token(self) -> bool:
+        """Whether callers must say who they are: always where others can reach the server, else if it has tokens."""
+        return self.exposed or bool(self.tokens.all())
+
     def start(self) -> None:
         """Open what requests use."""
         prepare(self.app)
@@ -36,6 +44,7 @@ class Service:
         """Let go of the users' folders. What waits to be embedded is embedded first."""
         self.stopping.set()
         self.tenants.close()
+        self.tokens.close()
 
     def log_query(self, query: str) -> None:
         """Writes what was searched for to the log, where that was asked for."""

@@ -42,7 +42,7 @@ def search_everything(body: SearchBody, caller: Reading) -> SearchAnswer:
     """Ask skills, documents, memory and devices at once. A source that fails is an empty group that says so."""
     wanted = list(dict.fromkeys(body.sources))
     caller.service.log_query(body.query)
-    asked = {source: partial(_ASKED[source], body, caller) for source in wanted}
+    asked: dict[str, Callable[[], FoundGroup]] = {source: partial(_ASKED[source], body, caller) for source in wanted}
     groups = []
     for source, outcome in run_legs(asked, deadline=DEADLINE).items():
         group = outcome.value
