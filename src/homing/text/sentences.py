@@ -91,13 +91,13 @@ def _small_enough(
         for first, last in _between(start, end, (found.end() for found in _CLAUSE.finditer(text, start, end))):
             if size(text[first:last]) > limit:
                 while last - first > limit:
-                    place = _between_characters(text, first, first + limit)
+                    place = between_characters(text, first, first + limit)
                     yield _Sentence(first, place, size(text[first:place]))
                     first = place
             yield _Sentence(first, last, size(text[first:last]))
 
 
-def _between_characters(text: str, begin: int, place: int) -> int:
+def between_characters(text: str, begin: int, place: int) -> int:
     """A place at or shortly before `place` that separates no accent, variation or joined emoji from its character."""
     for nearer in range(place, max(begin + 1, place - 16), -1):
         joined = (
