@@ -23,11 +23,21 @@ from homing.server.guard import Guard
 from homing.server.loopback import is_loopback
 from homing.server.openai_api import openai_router
 from homing.server.request_id import HEADER
-from homing.server.routes import devices, health, rag, search, skills
+from homing.server.routes import devices, doctor, health, jobs, models, page, rag, search, skills
 from homing.server.service import Service
 from homing.server.tokens import Tokens
 
-ROUTERS = (health.router, search.router, skills.router, rag.router, devices.router)
+ROUTERS = (
+    health.router,
+    doctor.router,
+    search.router,
+    skills.router,
+    rag.router,
+    devices.router,
+    models.router,
+    jobs.router,
+    page.router,
+)
 
 
 def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:

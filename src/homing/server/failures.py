@@ -20,6 +20,8 @@ from homing.errors import (
     ChatError,
     Conflict,
     EmbeddingError,
+    FileTooLarge,
+    FileUnreadable,
     Forbidden,
     HomingError,
     InvalidArgument,
@@ -33,6 +35,7 @@ from homing.errors import (
     TextTooLong,
     TooManyRequests,
     Unauthorized,
+    UnsupportedFile,
 )
 from homing.server.body import Answer
 from homing.server.request_id import REQUEST_ID
@@ -48,6 +51,9 @@ STATUSES: tuple[tuple[type[HomingError], int], ...] = (
     (Conflict, 409),
     (Canceled, 409),
     (BodyTooLarge, 413),
+    (FileTooLarge, 413),
+    (UnsupportedFile, 415),
+    (FileUnreadable, 422),
     (TooManyRequests, 429),
     (Overloaded, 503),
     (Backpressure, 503),

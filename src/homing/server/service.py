@@ -1,4 +1,4 @@
-"""What all requests share: the app, the users and their tokens, the counters."""
+"""What all requests share: the app, the users and their tokens, the jobs, the counters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 
 from homing.app import Homing
 from homing.config import ServerSettings
+from homing.server.jobs import Jobs
 from homing.server.metrics import Metrics
 from homing.server.tenants import Tenants, prepare
 from homing.server.tokens import Tokens
@@ -23,6 +24,7 @@ class Service:
         self.tokens = Tokens(app.settings.data)
         self.tenants = Tenants(app, most=self.settings.users)
         self.metrics = Metrics(self.tenants)
+        self.jobs = Jobs()
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
 
@@ -43,6 +45,7 @@ class Service:
     def close(self) -> None:
         """Let go of the users' folders. What waits to be embedded is embedded first."""
         self.stopping.set()
+        self.jobs.close()
         self.tenants.close()
         self.tokens.close()
 

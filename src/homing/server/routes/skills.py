@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -9,9 +10,11 @@ from fastapi import Query as Parameter
 from pydantic import Field
 
 from homing.errors import NotFound
-from homing.server.access import Reading
-from homing.server.body import Answer, Body, Limit, Query
+from homing.server.access import Administering, Reading
+from homing.server.body import Answer, Body, Limit, Name, Query
 from homing.server.found import FoundGroup, skills_group
+from homing.server.jobs import Report
+from homing.server.routes.jobs import JobTold, told
 from homing.skills.skill import Skill
 
 router = APIRouter(prefix="/skills", tags=["skills"])
@@ -49,6 +52,12 @@ class SkillSearch(Body):
     threshold: float | None = Field(None, ge=0, le=1, description="Leave out what scores lower.", examples=[0.3])
 
 
+class SkillScan(Body):
+    """A folder on the server, with folders that hold a SKILL.md."""
+
+    folder: Name = Field(examples=["/srv/skills"])
+
+
 @router.get("")
 def list_skills(
     caller: Reading,
@@ -68,13 +77,28 @@ def find_skills(body: SkillSearch, caller: Reading) -> FoundGroup:
     return caller.service.metrics.searched(skills_group(body.query, found))
 
 
+@router.post("/scan", status_code=202)
+def scan_skills(body: SkillScan, caller: Administering) -> JobTold:
+    """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
+    skills = caller.app.skills
+    folder = Path(body.folder).expanduser()
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {body.folder!r} on the server")
+
+    def work(report: Report) -> dict[str, Any]:
+        scanned = skills.scan(folder, progress=report)
+        skipped = [{"path": one.path, "reason": one.reason} for one in scanned.of("skipped")]
+        return {**scanned.counts, "seconds": round(scanned.seconds, 3), "skipped_folders": skipped[:100]}
+
+    job = caller.service.jobs.submit("scan", str(folder.resolve()), work, user=caller.user, shared=True)
+    return told(job.view)
+
+
 @router.get("/{skill_id:path}")
 def get_skill(skill_id: str, caller: Reading) -> SkillWhole:
     """One skill by its id or name, with the text of its SKILL.md."""
-    for one in caller.app.skills.list_skills():
-        if skill_id in (one.id, one.name, one.id.lstrip("/")):
-            return SkillWhole(**_told(one).model_dump(), body=one.body, metadata=dict(one.metadata))
-    raise NotFound(f"no skill {skill_id!r} is indexed; GET /skills lists them")
+    skill = caller.app.skills.get_skill(skill_id)
+    return SkillWhole(**_told(skill).model_dump(), body=skill.body, metadata=dict(skill.metadata))
 
 
 def _told(skill: Skill) -> SkillTold:

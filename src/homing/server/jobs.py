@@ -1,0 +1,190 @@
+"""Long work that goes on while its caller does something else: with progress, an end, and a way to stop it."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from homing.errors import Canceled, Conflict, HomingError, NotFound, Overloaded
+
+log = logging.getLogger(__name__)
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+ENDED: frozenset[State] = frozenset({"done", "failed", "cancelled"})
+EVENTS_KEPT = 200
+"""Events of a job that a stream which was cut can ask for again."""
+PROGRESS_EVERY = 0.1
+"""Seconds between two events about progress: people do not read faster."""
+
+Report = Callable[[int, int], None]
+"""Tells how much of how much is done. Raises where the job was cancelled, so that the work ends there."""
+Work = Callable[[Report], Mapping[str, Any]]
+"""What a job does; returns plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as it was at one moment. `error` has the code and the message of what it failed with."""
+
+    id: str
+    kind: str
+    subject: str
+    user: str
+    state: State = "waiting"
+    done: int = 0
+    total: int = 0
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, str] | None = None
+    created: float = field(default_factory=time.time)
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A job as it was after something happened to it; numbers grow by one."""
+
+    number: int
+    view: JobView
+
+
+class Job:
+    """One piece of work. Safe from several threads."""
+
+    def __init__(self, kind: str, subject: str, user: str, *, shared: bool) -> None:
+        self.shared = shared
+        self._lock = threading.Lock()
+        self._view = JobView(secrets.token_hex(8), kind, subject, user)
+        self._events: deque[Event] = deque([Event(1, self._view)], maxlen=EVENTS_KEPT)
+        self._listeners: list[Callable[[], None]] = []
+        self._cancelled = threading.Event()
+        self._told_at = 0.0
+
+    @property
+    def view(self) -> JobView:
+        """How it stands."""
+        return self._view
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self._view.state in ENDED
+
+    def cancel(self) -> None:
+        """Ask it to stop: at once where it waits, at its next sign of progress where it runs."""
+        self._cancelled.set()
+        with self._lock:
+            waiting = self._view.state == "waiting"
+        if waiting:
+            self._change(state="cancelled", ended=time.time())
+
+    def events_after(self, number: int) -> list[Event]:
+        """What happened since an event; where that is long gone, what is still remembered."""
+        with self._lock:
+            return [event for event in self._events if event.number > number]
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have something called after every event; returns what ends that."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def stop() -> None:
+            with self._lock:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def run(self, work: Work) -> None:
+        """Do the work and remember how it ended. Never raises."""
+        if self.ended:
+            return
+        self._change(state="running")
+        try:
+            result = work(self._report)
+        except Canceled:
+            self._change(state="cancelled", ended=time.time())
+        except HomingError as error:
+            self._change(state="failed", error={"code": error.code, "message": error.message}, ended=time.time())
+        except Exception as error:
+            log.exception("job %s (%s) failed unexpectedly", self._view.id, self._view.kind)
+            told = f"an unexpected failure ({type(error).__name__}); see the server's log"
+            self._change(state="failed", error={"code": "INTERNAL_ERROR", "message": told}, ended=time.time())
+        else:
+            self._change(state="done", result=result, ended=time.time())
+
+    def _report(self, done: int, total: int) -> None:
+        if self._cancelled.is_set():
+            raise Canceled("the job was cancelled")
+        now = time.monotonic()
+        if now - self._told_at >= PROGRESS_EVERY or done == total:
+            self._told_at = now
+            self._change(done=done, total=total)
+
+    def _change(self, **changes: Any) -> None:
+        with self._lock:
+            if self.ended:
+                return
+            self._view = replace(self._view, **changes)
+            self._events.append(Event(self._events[-1].number + 1, self._view))
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+
+
+class Jobs:
+    """The jobs of a server, newest first. The latest `kept` that ended are remembered, and at most `most` wait or run.
+
+    They are remembered until the server ends; the work itself is such that doing it again carries on.
+    """
+
+    def __init__(self, *, workers: int = 2, kept: int = 100, most: int = 50) -> None:
+        self._kept = kept
+        self._most = most
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="homing-job")
+
+    def submit(self, kind: str, subject: str, work: Work, *, user: str, shared: bool) -> Job:
+        """Begin a piece of work. `shared` is work on what all users have. Raises Conflict where it is under way."""
+        job = Job(kind, subject, user, shared=shared)
+        with self._lock:
+            under_way = [one for one in self._jobs.values() if not one.ended]
+            for one in under_way:
+                same = (one.view.kind, one.view.subject) == (kind, subject)
+                if same and (shared or one.view.user == user):
+                    raise Conflict(
+                        f"this is being done already; follow it at /jobs/{one.view.id}", details={"job": one.view.id}
+                    )
+            if len(under_way) >= self._most:
+                raise Overloaded(f"{len(under_way)} jobs are waiting already; come back later", retry_after=10)
+            self._jobs[job.view.id] = job
+            ended = [key for key, one in self._jobs.items() if one.ended]
+            for key in ended[: max(0, len(ended) - self._kept)]:
+                del self._jobs[key]
+            self._pool.submit(job.run, work)
+        return job
+
+    def all(self) -> list[Job]:
+        """Every job that is remembered, the newest first."""
+        with self._lock:
+            return list(reversed(self._jobs.values()))
+
+    def get(self, job_id: str) -> Job:
+        """The job with that id."""
+        with self._lock:
+            found = self._jobs.get(job_id)
+        if found is None:
+            raise NotFound(f"no job {job_id!r}; GET /jobs lists those that are remembered")
+        return found
+
+    def close(self) -> None:
+        """Cancel what is under way and wait for it to stop."""
+        for job in self.all():
+            job.cancel()
+        self._pool.shutdown(cancel_futures=True)

@@ -1,0 +1,154 @@
+"""`/jobs`: long work, its progress as it happens, and a way to stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from homing.errors import NotFound
+from homing.server.access import Caller, Reading, Writing
+from homing.server.body import Answer
+from homing.server.jobs import Event, Job, JobView
+from homing.server.service import Service
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+SIGN_OF_LIFE = 15.0
+"""Seconds of silence after which a stream says that it is still there."""
+LOOK_UP = 0.5
+"""Seconds after which a stream looks whether the server is about to end."""
+
+
+class JobError(Answer):
+    """Why a job failed."""
+
+    code: str = Field(examples=["STORE_BUSY"])
+    message: str
+
+
+class JobTold(Answer):
+    """A job: `done` of `total` steps, and in the end a result or an error."""
+
+    id: str = Field(examples=["0b8f3c1d2e4a5f60"])
+    kind: str = Field(examples=["reindex"])
+    subject: str = Field(examples=["novel"])
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    done: int
+    total: int
+    result: dict[str, Any] | None
+    error: JobError | None
+    created: float
+    ended: float | None
+
+
+class JobList(Answer):
+    """Your jobs, the newest first."""
+
+    jobs: list[JobTold]
+
+
+@router.get("")
+def list_jobs(caller: Reading) -> JobList:
+    """Your jobs, and for an administrator those of the server."""
+    return JobList(jobs=[told(job.view) for job in caller.service.jobs.all() if _visible(job, caller)])
+
+
+@router.get("/{job_id}")
+def get_job(job_id: str, caller: Reading) -> JobTold:
+    """How a job stands."""
+    return told(_found(job_id, caller).view)
+
+
+@router.delete("/{job_id}")
+def cancel_job(job_id: str, caller: Writing) -> JobTold:
+    """Ask a job to stop. What it did stays done; one that has ended stays as it is."""
+    job = _found(job_id, caller)
+    job.cancel()
+    return told(job.view)
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Server-sent events: each has the job as `data`; the last is the one with which it ended.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def follow_job(
+    job_id: str,
+    caller: Reading,
+    last_event_id: Annotated[str | None, Header(description="Go on after this event.", max_length=20)] = None,
+) -> StreamingResponse:
+    """What happens to a job, as it happens. A stream that was cut goes on after `Last-Event-ID`."""
+    job = _found(job_id, caller)
+    after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
+    headers = {"x-accel-buffering": "no"}
+    return StreamingResponse(_events(job, after, caller.service), media_type="text/event-stream", headers=headers)
+
+
+def told(view: JobView) -> JobTold:
+    """A job as it is answered."""
+    return JobTold(
+        id=view.id,
+        kind=view.kind,
+        subject=view.subject,
+        state=view.state,
+        done=view.done,
+        total=view.total,
+        result=None if view.result is None else dict(view.result),
+        error=None if view.error is None else JobError(code=view.error["code"], message=view.error["message"]),
+        created=view.created,
+        ended=view.ended,
+    )
+
+
+async def _events(job: Job, after: int, service: Service) -> AsyncIterator[str]:
+    loop, news = asyncio.get_running_loop(), asyncio.Event()
+
+    def happened() -> None:
+        loop.call_soon_threadsafe(news.set)
+
+    stop = job.listen(happened)
+    quiet = 0.0
+    try:
+        while not service.stopping.is_set():
+            news.clear()
+            # Asked before the events are: what happens in between is in them.
+            ended = job.ended
+            for event in job.events_after(after):
+                after, quiet = event.number, 0.0
+                yield _written(event)
+            if ended:
+                return
+            try:
+                await asyncio.wait_for(news.wait(), LOOK_UP)
+            except TimeoutError:
+                quiet += LOOK_UP
+                if quiet >= SIGN_OF_LIFE:
+                    quiet = 0.0
+                    yield ": still there\n\n"
+    finally:
+        stop()
+
+
+def _written(event: Event) -> str:
+    return f"id: {event.number}\nevent: {event.view.state}\ndata: {told(event.view).model_dump_json()}\n\n"
+
+
+def _found(job_id: str, caller: Caller) -> Job:
+    job = caller.service.jobs.get(job_id)
+    if not _visible(job, caller):
+        raise NotFound(f"no job {job_id!r}; GET /jobs lists those that are remembered")
+    return job
+
+
+def _visible(job: Job, caller: Caller) -> bool:
+    return caller.may("admin") if job.shared else job.view.user == caller.user
