@@ -17,6 +17,7 @@ from homing.vectors import Matrix
 
 if TYPE_CHECKING:
     from homing.devices.saved import SavedDevices
+    from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.folders.index import FolderIndex
     from homing.models.choice import Models
@@ -117,6 +118,18 @@ class Homing:
         )
 
     @cached_property
+    def documents(self) -> DocumentService:
+        """Projects of documents, searched by paragraph while they are being written."""
+        from homing.documents.service import DocumentService
+
+        return DocumentService(
+            database=self.settings.data / "homing.db",
+            store=self.store,
+            embedder=self.embedder,
+            hybrid=self.search_options,
+        )
+
+    @cached_property
     def devices(self) -> SavedDevices:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
@@ -193,6 +206,8 @@ class Homing:
 
     def close(self) -> None:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
+        if "documents" in self.__dict__:
+            self.documents.close()
         if "rag" in self.__dict__:
             self.rag.close()
         if self._shared is None and "skills" in self.__dict__:

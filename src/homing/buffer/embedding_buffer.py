@@ -117,6 +117,14 @@ class EmbeddingBuffer:
         """How many requests wait or are being embedded, in all processes."""
         return self._outbox.waiting()
 
+    def waiting(self, collection: str, prefix: str = "", *, removals: bool = False) -> int:
+        """How many texts of a collection, whose ids begin so, have no vector yet; with `removals`, all that waits."""
+        return self._outbox.waiting_in(collection, prefix, removals=removals)
+
+    def waiting_of(self, collection: str, ids: Iterable[str]) -> set[str]:
+        """Which of these texts have no vector yet, because they wait or were given up."""
+        return self._outbox.waiting_of(collection, ids)
+
     def backlog(self) -> Backlog:
         """How full the queue is, and for how long."""
         return self._outbox.backlog()
@@ -131,9 +139,12 @@ class EmbeddingBuffer:
             self.enqueue_within(connection, requests)
         self.notify()
 
-    def enqueue_within(self, connection: Connection, requests: Iterable[EmbedRequest]) -> None:
-        """Queue requests inside a transaction of the caller, together with what they are about; then `notify`."""
-        self._outbox.put(connection, requests)
+    def enqueue_within(self, connection: Connection, requests: Iterable[EmbedRequest], *, hold: float = 0.0) -> None:
+        """Queue requests inside a transaction of the caller, together with what they are about; then `notify`.
+
+        They are embedded after `hold` seconds, or as soon as they are flushed.
+        """
+        self._outbox.put(connection, requests, hold=hold)
 
     def notify(self) -> None:
         """Tell the workers of this process that something was queued."""

@@ -38,6 +38,9 @@ STEPS = (
     """,
 )
 
+LONGEST_HOLD = 60.0
+"""Seconds that a request is held back at most, however often it is asked for again."""
+
 FREE = "due <= :now AND (owner IS NULL OR leased <= :now OR owner NOT IN (SELECT value FROM json_each(:living)))"
 """What may be claimed: due, and held by nobody who lives."""
 
@@ -100,17 +103,23 @@ class Outbox:
             known = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox'").get
             return _backlog(connection) if known else None
 
-    def put(self, connection: Connection, requests: Iterable[EmbedRequest]) -> None:
-        """Queue requests inside a transaction of the caller: they are there if and only if it commits."""
+    def put(self, connection: Connection, requests: Iterable[EmbedRequest], *, hold: float = 0.0) -> None:
+        """Queue requests inside a transaction of the caller: they are there if and only if it commits.
+
+        They are due after `hold` seconds: what is asked for again and again meanwhile is embedded once. Nothing is held
+        for more than `LONGEST_HOLD` seconds after it was first asked for.
+        """
         now = time.time()
+        due = now + hold
         rows = [
-            (one.collection, one.id, _ticket(), one.text, _dump(one.metadata), len((one.text or "").encode()), now, now)
+            (one.collection, one.id, _ticket(), one.text, _dump(one.metadata), len((one.text or "").encode()), now, due)
             for one in requests
         ]
         connection.executemany(
             "INSERT INTO outbox(collection, id, ticket, text, metadata, bytes, queued, due) VALUES (?,?,?,?,?,?,?,?) "
             "ON CONFLICT(collection, id) DO UPDATE SET ticket = excluded.ticket, text = excluded.text, "
-            "metadata = excluded.metadata, bytes = excluded.bytes, due = excluded.due, attempts = 0, error = NULL",
+            "metadata = excluded.metadata, bytes = excluded.bytes, attempts = 0, error = NULL, "
+            f"due = max(min(excluded.due, queued + {LONGEST_HOLD}), excluded.queued)",
             rows,
         )
         connection.executemany("DELETE FROM dead_letters WHERE collection = ? AND id = ?", [row[:2] for row in rows])
@@ -200,6 +209,30 @@ class Outbox:
         with self._database.reading() as connection:
             count: int = connection.execute("SELECT count(*) FROM outbox").get
         return count
+
+    def waiting_in(self, collection: str, prefix: str = "", *, removals: bool = False) -> int:
+        """How many texts of a collection, whose ids begin so, have no vector yet; with `removals`, all that waits."""
+        within = "collection = ?1 AND id >= ?2 AND id < ?3"
+        bindings = (collection, prefix, prefix + "\U0010ffff")
+        asked = "" if removals else " AND text IS NOT NULL"
+        with self._database.reading() as connection:
+            count: int = connection.execute(
+                f"SELECT (SELECT count(*) FROM outbox WHERE {within}{asked}) + "
+                f"(SELECT count(*) FROM dead_letters WHERE {within} AND NOT ?4)",
+                (*bindings, removals),
+            ).get
+        return count
+
+    def waiting_of(self, collection: str, ids: Iterable[str]) -> set[str]:
+        """Which of these texts have no vector yet, because they wait or were given up."""
+        with self._database.reading() as connection:
+            rows: list[tuple[Any, ...]] = connection.execute(
+                "SELECT id FROM outbox WHERE collection = ?1 AND text IS NOT NULL AND id IN (SELECT value FROM "
+                "json_each(?2)) UNION SELECT id FROM dead_letters WHERE collection = ?1 AND id IN "
+                "(SELECT value FROM json_each(?2))",
+                (collection, json.dumps(list(ids))),
+            ).fetchall()
+        return {one for (one,) in rows}
 
     def ready(self, count: int, age: float) -> bool:
         """Whether a batch is due: `count` requests that nobody holds wait, or one has waited for `age` seconds."""

@@ -1,0 +1,18 @@
+"""Documents that can be searched while they are being written: saved at once, embedded by paragraph."""
+
+from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
+from homing.documents.retrieval import Packed, PackedChunk, RagConfig
+from homing.documents.saved import Changes, Saved
+from homing.documents.service import DocumentService
+
+__all__ = [
+    "Changes",
+    "Chunk",
+    "DocumentInfo",
+    "DocumentService",
+    "Packed",
+    "PackedChunk",
+    "ProjectInfo",
+    "RagConfig",
+    "Saved",
+]

@@ -1,0 +1,99 @@
+"""Chunks for a prompt: the best ones that fit into a budget of tokens, and the defaults of that, kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from homing.database import Database
+from homing.errors import InvalidArgument
+from homing.records import Hit, Notice, Retrieved
+from homing.text.budget import estimate_tokens, fit
+
+NAME = "rag"
+
+
+@dataclass(frozen=True, slots=True)
+class RagConfig:
+    """Defaults of `retrieve`."""
+
+    top_k: int = 5
+    min_score: float = 0.7
+    max_tokens: int = 1500
+
+    def __post_init__(self) -> None:
+        for name, most in (("top_k", 1000), ("max_tokens", 1_000_000)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+                raise InvalidArgument(f"{name} is a whole number between 0 and {most}; got {value!r}")
+        if isinstance(self.min_score, bool) or not isinstance(self.min_score, int | float):
+            raise InvalidArgument(f"min_score is a number; got {self.min_score!r}")
+        if not 0 <= self.min_score <= 1:
+            raise InvalidArgument(f"min_score is between 0 and 1; got {self.min_score!r}")
+
+    def changed(self, changes: Mapping[str, Any]) -> RagConfig:
+        """With some of the values replaced. Raises InvalidArgument for a name or value that does not exist."""
+        known = [field.name for field in fields(self)]
+        if wrong := sorted(changes.keys() - set(known)):
+            raise InvalidArgument(f"there is no setting {', '.join(wrong)}; known: {', '.join(known)}")
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedChunk:
+    """A chunk for a prompt. `score` is None where only keywords found it."""
+
+    chunk_id: str
+    document_id: str
+    text: str
+    score: float | None
+    token_estimate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Chunks, the best first, that take `used_tokens` together.
+
+    `truncated` is whether the budget left something out; `degraded`, `reason` and `notice` are those of the search.
+    """
+
+    chunks: tuple[PackedChunk, ...]
+    used_tokens: int
+    truncated: bool
+    degraded: bool = False
+    reason: str | None = None
+    notice: Notice | None = None
+    timings: Mapping[str, float] | None = None
+
+
+def pack(found: Retrieved, max_tokens: int) -> Packed:
+    """Keep the best hits while they fit; after one that is too large a smaller one may still fit."""
+    costs = [estimate_tokens(hit.text) for hit in found]
+    kept = fit(costs, max_tokens)
+    chunks = tuple(_chunk(found.hits, costs, at) for at in kept.kept)
+    return Packed(chunks, kept.tokens, kept.truncated, found.degraded, found.reason, found.notice, found.timings)
+
+
+def _chunk(hits: Sequence[Hit], costs: Sequence[int], at: int) -> PackedChunk:
+    hit = hits[at]
+    return PackedChunk(hit.id, hit.metadata["document_id"], hit.text, hit.score, costs[at])
+
+
+def read_config(database: Database) -> RagConfig:
+    """The defaults as they were last set."""
+    with database.reading() as connection:
+        value: str | None = connection.execute("SELECT value FROM document_settings WHERE name = ?", (NAME,)).get
+    return RagConfig() if value is None else RagConfig().changed(json.loads(value))
+
+
+def update_config(database: Database, changes: Mapping[str, Any]) -> RagConfig:
+    """Change some of the defaults and keep them; nothing changes where one of them is wrong."""
+    with database.writing() as connection:
+        value: str | None = connection.execute("SELECT value FROM document_settings WHERE name = ?", (NAME,)).get
+        config = RagConfig().changed(json.loads(value or "{}")).changed(changes)
+        connection.execute(
+            "INSERT OR REPLACE INTO document_settings(name, value) VALUES (?, ?)", (NAME, json.dumps(asdict(config)))
+        )
+    return config

@@ -1,0 +1,198 @@
+"""Takes texts at once and writes them in the background, of each document only the latest."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from homing.documents.saved import Changes, Saved
+from homing.errors import HomingError, StoreError
+
+log = logging.getLogger(__name__)
+
+RETRY = (0.1, 0.5, 1.0, 2.0, 5.0)
+"""Seconds to wait, one after the other, before a text that could not be written is tried again."""
+MOST = 8
+MOST_CHARACTERS = 1_000_000
+"""How many texts of a document, and of what length together, may wait; then the latest replaces the one before it."""
+TICK = 1.0
+"""Seconds between two looks after what has to be tidied up."""
+
+Key = tuple[str, str]
+Write = Callable[[str, str, str], Changes]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A text that was taken, and everybody who waits to hear of it."""
+
+    text: str
+    waiting: list[Saved]
+
+
+@dataclass(slots=True)
+class _Job:
+    """The texts of a document that were taken and not written yet, the latest last."""
+
+    entries: deque[_Entry] = field(default_factory=deque)
+    failures: int = 0
+    due: float = 0.0
+
+    def add(self, text: str, saved: Saved) -> None:
+        # The first may be under way. Where many wait, the latest takes the place of the one before it.
+        crowded = len(self.entries) >= MOST or sum(len(one.text) for one in self.entries) > MOST_CHARACTERS
+        if crowded and len(self.entries) > 1:
+            self.entries[-1].text = text
+            self.entries[-1].waiting.append(saved)
+        else:
+            self.entries.append(_Entry(text, [saved]))
+
+
+class Saver:
+    """A queue with one worker. Taking a text costs microseconds, whatever its length.
+
+    Texts of one document are written in order; where they come faster than they can be written, those in between are
+    left out and the latest wins.
+    """
+
+    def __init__(self, write: Write, tidy: Callable[[], None]) -> None:
+        self._write = write
+        self._tidy = tidy
+        self._jobs: dict[Key, _Job] = {}
+        self._current: Key | None = None
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+
+    def save(self, project: str, document: str, text: str) -> Saved:
+        """Take a text."""
+        saved = Saved()
+        with self._changed:
+            if self._closing:
+                raise StoreError("the documents are closed; open the data folder again")
+            self._jobs.setdefault((project, document), _Job()).add(text, saved)
+            self._start()
+            self._changed.notify_all()
+        return saved
+
+    def text(self, project: str, document: str) -> str | None:
+        """The text that still waits to be written, if one does."""
+        with self._changed:
+            job = self._jobs.get((project, document))
+            return None if job is None else job.entries[-1].text
+
+    def forget(self, project: str, document: str | None = None) -> None:
+        """Drop what waits for a document or a project, and wait until nothing of it is being written."""
+
+        def concerns(key: Key) -> bool:
+            return key[0] == project and document in (None, key[1])
+
+        with self._changed:
+            self._changed.wait_for(lambda: self._current is None or not concerns(self._current))
+            for key in [one for one in self._jobs if concerns(one)]:
+                for entry in self._jobs.pop(key).entries:
+                    _tell(entry, Changes())
+
+    def settle(self, project: str | None = None, timeout: float | None = None) -> bool:
+        """Wait until every text that was taken before is written or has failed once; whether none is left."""
+
+        def busy() -> bool:
+            return any(project in (None, key[0]) and not job.failures for key, job in self._jobs.items())
+
+        with self._changed:
+            self._changed.wait_for(lambda: not busy(), timeout)
+            return not any(project in (None, key[0]) for key in self._jobs)
+
+    def start(self) -> None:
+        """Start the worker. Starting twice is fine."""
+        with self._changed:
+            self._start()
+
+    def close(self, timeout: float | None) -> bool:
+        """Write what waits and stop; whether everything was written."""
+        written = self.settle(timeout=timeout)
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        if not written:
+            log.error("closing with texts that could not be written: %s", ", ".join(f"{p}/{d}" for p, d in self._jobs))
+        return written
+
+    def _start(self) -> None:
+        if self._thread is None and not self._closing:
+            self._thread = threading.Thread(target=self._work, name="homing-documents", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                key = self._next()
+                while key is None and not self._closing:
+                    self._changed.wait(self._pause())
+                    key = self._next()
+                    if key is None:
+                        break
+                if self._closing:
+                    return
+                self._current = key
+            if key is None:
+                self._tidied()
+            else:
+                self._try(key, self._jobs[key])
+
+    def _next(self) -> Key | None:
+        now = time.monotonic()
+        return next((key for key, job in self._jobs.items() if job.due <= now), None)
+
+    def _pause(self) -> float:
+        now = time.monotonic()
+        return max(0.01, min([TICK, *(job.due - now for job in self._jobs.values())]))
+
+    def _try(self, key: Key, job: _Job) -> None:
+        with self._changed:
+            entry = job.entries[0]
+            text = entry.text
+        error: HomingError | None = None
+        changes = Changes()
+        try:
+            changes = self._write(*key, text)
+        except HomingError as failure:
+            error = failure
+        except Exception as failure:
+            log.exception("%s/%s could not be written", *key)
+            error = StoreError(f"{key[0]}/{key[1]} could not be written: {failure}")
+        with self._changed:
+            self._current = None
+            if error is not None:
+                log.warning("%s/%s waits to be written: %s", *key, error)
+                job.due = time.monotonic() + RETRY[min(job.failures, len(RETRY) - 1)]
+                job.failures += 1
+                for saved in entry.waiting:
+                    saved.fail(error)
+            else:
+                job.failures = 0
+                job.entries.popleft()
+                if not job.entries:
+                    del self._jobs[key]
+                _tell(entry, changes)
+            self._changed.notify_all()
+
+    def _tidied(self) -> None:
+        try:
+            self._tidy()
+        except HomingError as error:
+            log.warning("tidying up after deleted projects is put off: %s", error)
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _tell(entry: _Entry, changes: Changes) -> None:
+    for saved in entry.waiting:
+        saved.succeed(changes)

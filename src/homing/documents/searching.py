@@ -1,0 +1,174 @@
+"""Search in the documents of one project: by meaning, by keywords, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from homing.buffer.embedding_buffer import EmbeddingBuffer
+from homing.documents.archive import Archive, Found
+from homing.documents.layout import wide_characters
+from homing.documents.phrases import holds_all, phrases, places
+from homing.documents.snippets import snippet
+from homing.documents.writer import collection_of
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import InvalidArgument
+from homing.records import Hit, Mode, Retrieved
+from homing.search import HybridOptions, search
+from homing.stores.store import MAX_LIMIT, Store
+from homing.text.highlight import Span
+
+SPARE = 10
+"""Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""
+MOST = MAX_LIMIT - SPARE
+PHRASE_REACH = 10
+"""By how much more matches are looked through, each time too few of them hold the phrase."""
+
+Offsets = Literal["characters", "utf-16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question to a project."""
+
+    project: str
+    text: str
+    mode: Mode = "semantic"
+    top_k: int = 20
+    min_score: float | None = 0.55
+    offset: int = 0
+    document: str | None = None
+    offsets: Offsets = "characters"
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise InvalidArgument(f"no mode named {self.mode!r}; known: {', '.join(get_args(Mode))}")
+        if self.offsets not in get_args(Offsets):
+            raise InvalidArgument(f"offsets are counted in {' or '.join(get_args(Offsets))}; got {self.offsets!r}")
+        if not isinstance(self.text, str):
+            raise InvalidArgument(f"a query is text; got {type(self.text).__name__}")
+        for name, value in (("top_k", self.top_k), ("offset", self.offset)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InvalidArgument(f"{name} is a whole number and not negative; got {value!r}")
+        if self.reach > MOST:
+            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MOST} hits can be paged through")
+        if self.min_score is not None and not -1 <= self.min_score <= 1:
+            raise InvalidArgument(f"min_score is between -1 and 1, or None; got {self.min_score!r}")
+
+    @property
+    def reach(self) -> int:
+        """How many hits there must be to fill the page."""
+        return self.offset + self.top_k
+
+
+class Searcher:
+    """Answers questions from one collection per project, so that no filter stands between two projects."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        buffer: EmbeddingBuffer,
+        store: Store,
+        embedder: EmbeddingProvider | None,
+        hybrid: HybridOptions,
+    ) -> None:
+        self._archive = archive
+        self._buffer = buffer
+        self._store = store
+        self._embedder = embedder
+        self._hybrid = hybrid
+
+    def search(self, query: Query) -> Retrieved:
+        """The chunks that a query is about; see `DocumentService.search`."""
+        wanted = phrases(query.text) if query.mode == "keyword" else []
+        found = self._with_phrases(query, wanted) if wanted else self._ask(query, query.mode, query.reach + SPARE)
+        hits = self._placed(query, found.hits, wanted, by_words=found.mode != "semantic")
+        if query.mode == "semantic" and not found.degraded and len(hits) < query.reach:
+            hits += self._still_waiting(query, {hit.id for hit in hits})
+        return found.with_hits(hits[query.offset : query.reach])
+
+    def _ask(self, query: Query, mode: Mode, limit: int) -> Retrieved:
+        options = replace(
+            self._hybrid,
+            limit=limit,
+            mode=mode,
+            min_score=query.min_score,
+            metadata_filter={} if query.document is None else {"document": query.document},
+        )
+        collection = collection_of(query.project)
+        return search(query.text, collection, store=self._store, embedder=self._embedder, options=options)
+
+    def _with_phrases(self, query: Query, wanted: Sequence[str]) -> Retrieved:
+        """Texts with all words of a phrase come first, but not only those with the words side by side."""
+        limit = PHRASE_REACH * (query.reach + SPARE)
+        while True:
+            limit = min(limit, MAX_LIMIT)
+            found = self._ask(query, "keyword", limit)
+            kept = [hit for hit in found if holds_all(hit.text, wanted)]
+            if len(kept) >= query.reach or len(found) < limit or limit == MAX_LIMIT:
+                return found.with_hits(kept)
+            limit *= PHRASE_REACH
+
+    def _still_waiting(self, query: Query, known: set[str]) -> list[Hit]:
+        """What keywords find among the chunks that have no vector yet."""
+        collection = collection_of(query.project)
+        if not self._buffer.waiting(collection):
+            return []
+        found = self._ask(query, "keyword", query.reach + SPARE)
+        waiting = self._buffer.waiting_of(collection, [hit.id for hit in found if hit.id not in known])
+        return self._placed(query, [hit for hit in found if hit.id in waiting], (), by_words=True)
+
+    def _placed(self, query: Query, hits: Sequence[Hit], wanted: Sequence[str], *, by_words: bool) -> list[Hit]:
+        """The hits with what the document says now; those whose chunk is gone are left out."""
+        with self._archive.database.reading() as connection:
+            known = self._archive.look_up(connection, [hit.id for hit in hits])
+        ours = {one: found for one, found in known.items() if found.document.project == query.project}
+        waiting = self._buffer.waiting_of(collection_of(query.project), ours)
+        return [
+            replace(
+                hit,
+                text=ours[hit.id].text,
+                metadata=_metadata(ours[hit.id], query, hit.id in waiting, wanted, by_words=by_words),
+            )
+            for hit in hits
+            if hit.id in ours
+        ]
+
+
+def _metadata(found: Found, query: Query, pending: bool, wanted: Sequence[str], *, by_words: bool) -> Mapping[str, Any]:
+    marked = places(query.text, wanted, found.text) if by_words else []
+    shown = snippet(found.text, marked)
+    count = Counted(found, query.offsets)
+    return {
+        "document_id": found.document.id,
+        "project_id": found.document.project,
+        "start_offset": count.at(0),
+        "end_offset": count.at(len(found.text)),
+        "updated_at": found.updated,
+        "pending": pending,
+        "snippet": shown.text,
+        "snippet_highlights": [list(_spans(shown.text, one, query.offsets)) for one in shown.highlights],
+        "highlights": [[count.at(one.start), count.at(one.end)] for one in marked],
+    }
+
+
+def _spans(text: str, span: Span, offsets: Offsets) -> tuple[int, int]:
+    if offsets == "characters":
+        return span.start, span.end
+    return span.start + wide_characters(text[: span.start]), span.end + wide_characters(text[: span.end])
+
+
+class Counted:
+    """Places of a chunk, counted in its document as asked for."""
+
+    def __init__(self, found: Found, offsets: Offsets) -> None:
+        self._found = found
+        self._wide = offsets == "utf-16"
+        self._start = found.start
+        if self._wide:
+            self._start = found.unit + len(found.before) + wide_characters(found.before)
+
+    def at(self, place: int) -> int:
+        """Where the character at this place of the chunk is in the document."""
+        return self._start + place + (wide_characters(self._found.text[:place]) if self._wide else 0)
