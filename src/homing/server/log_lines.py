@@ -1,0 +1,61 @@
+"""Log lines: JSON for programs, one short line for people. Neither has a token, a key or a text that was searched for.
+
+What is logged is chosen where it is logged: routes log patterns and paths, never bodies and query strings.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any
+
+from homing.server.request_id import REQUEST_ID
+
+FIELDS = ("method", "path", "route", "status", "ms", "user", "query")
+"""What a record may carry beside its message."""
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, with the id of the request it belongs to."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if name := REQUEST_ID.get():
+            line["request_id"] = name
+        line |= {key: getattr(record, key) for key in FIELDS if hasattr(record, key)}
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+class ShortLines(logging.Formatter):
+    """For a terminal: what was asked for, how it ended, how long it took; messages as they are."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = time.strftime("%H:%M:%S", time.localtime(record.created))
+        fields = record.__dict__
+        if "status" in fields:
+            return f"{at}  {fields['status']} {fields['method']} {fields['path']}  {fields['ms']} ms"
+        told = f"{at}  {record.levelname.lower()}: {record.getMessage()}"
+        if query := fields.get("query"):
+            told += f" {query!r}"
+        return told + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+
+
+def log_to_stderr(*, as_json: bool, level: int = logging.INFO) -> None:
+    """Sets up logging for a process that is a server and nothing else; in place of what was set up before."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else ShortLines())
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    # What the web server says about itself at this level is said by the start message and by our own lines.
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # The metrics of each request to a remote model are ours to tell.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)

@@ -1,0 +1,93 @@
+"""Listens, serves until it is told to stop, and stops without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+
+from homing.app import Homing
+from homing.errors import ConfigError
+from homing.server.application import create_app
+from homing.server.service import Service
+from homing.server.tenants import prepare
+
+LAST_ANSWERS = 10
+"""Seconds that requests under way have to end when the server stops."""
+IDLE_CONNECTION = 30
+
+
+def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
+    """Serve at `server.host` and `server.port` of the settings until SIGTERM or SIGINT; then finish what is under way.
+
+    `on_start` is called with the address once requests are answered. Closing `app`, which embeds what still waits, is
+    the caller's: a signal that comes again meanwhile ends the process, and what waited is on disk. Raises ConfigError.
+    """
+    settings = app.settings.server
+    served = create_app(app)
+    prepare(app)
+    listener = _listen(settings.host, settings.port)
+    address = _address(settings.host, listener.getsockname()[1])
+    config = uvicorn.Config(
+        served,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=LAST_ANSWERS,
+        timeout_keep_alive=IDLE_CONNECTION,
+    )
+    server = _Server(config, served.state.service, lambda: on_start(address))
+    with listener, _signals_only_stop_the_server():
+        asyncio.run(server.serve([listener]))
+
+
+class _Server(uvicorn.Server):
+    """Tells when it has started, and ends streams that would otherwise go on for ever."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service = service
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._tell_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._service.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+@contextmanager
+def _signals_only_stop_the_server() -> Iterator[None]:
+    """The web server raises the signal that stopped it again when it has stopped; what is left to do comes after."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --host and --port "
+            "(--port 0 takes a free one)"
+        ) from error
+
+
+def _address(host: str, port: int) -> str:
+    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    name = everywhere.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
