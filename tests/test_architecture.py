@@ -24,14 +24,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"search", "config", "buffer"}),
     frozenset({"models", "langchain"}),
-    frozenset({"folders", "rag", "devices", "documents", "skills", "evaluation", "resolve", "testing"}),
+    frozenset({"folders", "rag", "devices", "documents", "knowledge", "skills", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),
     frozenset({"mcp"}),
     frozenset({"server"}),
     frozenset({"cli"}),
 )
-CAPABILITIES = frozenset({"folders", "rag", "devices", "documents", "skills"})
+CAPABILITIES = frozenset({"folders", "rag", "devices", "documents", "knowledge", "skills"})
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "misc"})
 HEAVY = frozenset({"numpy", "onnxruntime", "tokenizers", "apsw", "pydantic", "rich", "typer", "httpx2", "asyncio"})
 ADAPTER_LIBRARIES = frozenset(

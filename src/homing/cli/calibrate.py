@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from homing.cli.models import Name, Provider, opened
+from homing.cli.models import Name, Provider
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
 

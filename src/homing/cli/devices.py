@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
 from homing.errors import InvalidArgument, NotFound
@@ -108,12 +109,7 @@ def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False,
 
 
 def _saved(data: Path | None) -> SavedDevices:
-    from homing.config import load as load_settings
-    from homing.devices.saved import SavedDevices
-    from homing.resolve import resolve_embedder
-
-    settings = load_settings().settings
-    return SavedDevices(data or settings.data, embedder=resolve_embedder(settings))
+    return opened(data).devices
 
 
 def _retriever(home: Path | None, data: Path | None) -> DeviceRetriever:

@@ -16,14 +16,17 @@ from homing.cli import (
     doctor,
     embed,
     evaluate,
+    mcp,
     models,
     postgres,
     providers,
     rag,
     search,
+    serve,
     skills,
     store,
     switching,
+    tokens,
 )
 from homing.cli.output import exit_code, print_error
 from homing.errors import HomingError
@@ -41,6 +44,7 @@ app.command(name="embed")(embed.embed_texts)
 app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(doctor.run_doctor)
 app.command(name="demo")(demo.run_demo)
+app.command(name="serve")(serve.run_server)
 models.app.command(name="default")(switching.change_default)
 models.app.command(name="status")(switching.show_status)
 models.app.command(name="rollback")(switching.roll_back)
@@ -53,6 +57,8 @@ app.add_typer(models.app, name="models")
 app.add_typer(providers.app, name="providers")
 app.add_typer(store.app, name="store")
 app.add_typer(postgres.app, name="postgres")
+app.add_typer(mcp.app, name="mcp")
+app.add_typer(tokens.app, name="tokens")
 app.add_typer(config.app, name="config")
 
 

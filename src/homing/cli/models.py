@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json, progress
 
@@ -26,15 +26,6 @@ PROBES = ("打开卧室的灯", "turn on the bedroom light", "昨天的会议纪
 @app.callback()
 def group() -> None:
     """Embedding models: which there are, which one is used."""
-
-
-def opened(data: Path | None) -> Homing:
-    """The app of a data folder, or of the one that is set."""
-    from homing.app import open_app
-    from homing.config import load
-
-    settings = load().settings
-    return open_app(data or settings.data, settings=settings)
 
 
 @app.command(name="list")

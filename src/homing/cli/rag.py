@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, excerpt, print_json, progress
 from homing.errors import InvalidArgument, NotFound
@@ -44,7 +43,8 @@ def remember(
     json: Json = False,
 ) -> None:
     """Remember a text; when the command ends it can be recalled by meaning and by words."""
-    with opened(data) as rag:
+    with opened(data) as homing:
+        rag = homing.rag
         entry = rag.remember(
             collection,
             sys.stdin.read() if text is None else text,
@@ -80,7 +80,8 @@ def recall(
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if collection:
         changes["collections"] = tuple(collection)
-    with opened(data) as rag:
+    with opened(data) as homing:
+        rag = homing.rag
         found = rag.retrieve(query, **changes)
     if json:
         print_json({"query": query, **_as_json(found)})
@@ -99,7 +100,8 @@ def list_entries(
     """Show what is remembered, the latest first."""
     from rich.table import Table
 
-    with opened(data) as rag:
+    with opened(data) as homing:
+        rag = homing.rag
         if collection is None:
             counts = {name: rag.count(name) for name in rag.collections}
             table = Table("collection", "entries")
@@ -130,7 +132,8 @@ def forget(
     json: Json = False,
 ) -> None:
     """Forget entries with their vectors."""
-    with opened(data) as rag:
+    with opened(data) as homing:
+        rag = homing.rag
         forgotten = rag.forget(collection, ids)
     if not forgotten:
         raise NotFound(f"nothing in {collection} has the id {', '.join(ids)}; homing rag list {collection} shows them")
@@ -147,7 +150,8 @@ def queue(
     from rich.table import Table
     from rich.text import Text
 
-    with opened(data) as rag:
+    with opened(data) as homing:
+        rag = homing.rag
         retried = rag.buffer.retry_dead_letters() if retry else 0
         if retry:
             with progress("Embedding", quiet=json) as step:
@@ -174,7 +178,8 @@ def queue(
 @app.command()
 def backfill(data: Data = None, json: Json = False) -> None:
     """Embed what was remembered without a vector, or whose vector is out of date."""
-    with opened(data) as rag:
+    with opened(data) as homing:
+        rag = homing.rag
         with progress("Looking", quiet=json) as step:
             queued = rag.backfill(step)
         with progress("Embedding", quiet=json) as step:
@@ -183,17 +188,6 @@ def backfill(data: Data = None, json: Json = False) -> None:
         print_json({"queued": queued, "waiting": left})
     else:
         console().print(f"{queued} queued, {left} left" if left else f"{queued} queued and embedded")
-
-
-@contextmanager
-def opened(data: Path | None) -> Iterator[Rag]:
-    """The memory of a data folder, or of the one that is set."""
-    from homing.app import open_app
-    from homing.config import load
-
-    settings = load().settings
-    with open_app(data or settings.data, settings=settings) as app:
-        yield app.rag
 
 
 def _embed(rag: Rag, step: Callable[[int, int], None]) -> int:

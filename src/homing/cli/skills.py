@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json, progress
 
 if TYPE_CHECKING:
-    from homing.app import Homing
     from homing.skills import FoundSkills, ScanReport
 
 app = typer.Typer(help="The right SKILL.md for a request.", no_args_is_help=True, rich_markup_mode=None)
@@ -27,7 +27,7 @@ def scan(
     json: Json = False,
 ) -> None:
     """Bring the index up to date with a folder: only what is new or changed is embedded."""
-    with _opened(data) as homing, progress("Scanning", quiet=json) as step:
+    with opened(data) as homing, progress("Scanning", quiet=json) as step:
         report = homing.skills.scan(folder, progress=step)
     if json:
         print_json({**_plain(report), "counts": report.counts})
@@ -45,7 +45,7 @@ def find(
     json: Json = False,
 ) -> None:
     """Show the skills that a request needs, the best first."""
-    with _opened(data) as homing:
+    with opened(data) as homing:
         found = homing.skills.find_relevant_skills(query, limit, threshold)
     if json:
         print_json(found)
@@ -56,7 +56,7 @@ def find(
 @app.command(name="list")
 def list_skills(data: Data = None, json: Json = False) -> None:
     """List the skills that are indexed."""
-    with _opened(data) as homing:
+    with opened(data) as homing:
         skills = homing.skills.list_skills()
     if json:
         print_json([dict(skill.metadata) | {"id": skill.id} for skill in skills])
@@ -83,7 +83,7 @@ def prompt(
     """Print the block about skills for a system prompt: within a budget, descriptions fenced as data."""
     from homing.skills import skill_prompt
 
-    with _opened(data) as homing:
+    with opened(data) as homing:
         found = homing.skills.find_relevant_skills(query, limit, threshold)
     block = skill_prompt(found, budget)
     if json:
@@ -93,13 +93,6 @@ def prompt(
         typer.echo(block.text)
     elif found.notice is not None:
         console(stderr=True).print(str(found.notice))
-
-
-def _opened(data: Path | None) -> Homing:
-    from homing.app import open_app
-    from homing.config import load
-
-    return open_app(data or load().settings.data)
 
 
 def _plain(report: ScanReport) -> dict[str, object]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.models import Provider, opened
+from homing.cli.models import Provider
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json, progress
 from homing.errors import ConfigError

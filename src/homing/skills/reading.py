@@ -50,7 +50,7 @@ def _position(wanted: str, contents: Contents) -> int:
             return by_id[key]
     named = [position for position, skill in enumerate(contents.skills) if skill.name == wanted]
     if not named:
-        raise NotFound(f"no skill {wanted!r} is indexed; find_relevant_skills and list_skills give the ids")
+        raise NotFound(f"no skill {wanted!r} is indexed; search for it, or list the skills, to see which there are")
     if len(named) > 1:
         ids = [contents.skills[position].id for position in named]
         raise InvalidArgument(f"{len(ids)} skills are named {wanted!r}; give the id of one: {', '.join(ids)}")

@@ -1,0 +1,25 @@
+"""Whose data a call reaches, and whether it may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from homing.app import Homing
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An open data folder as one caller may use it."""
+
+    app: Homing
+    may_write: bool = True
+
+
+AccessOf = Callable[[Any], Access]
+"""From what a transport says about a request (its HTTP request; None over stdio) to what its caller may reach.
+
+Called in a worker thread for every call, so that one connection never answers with the data of another.
+"""

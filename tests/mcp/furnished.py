@@ -1,0 +1,87 @@
+"""A data folder with a little of everything, in both languages, and short ways to ask a server about it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+
+import homing
+from homing.app import Homing
+from tests.skills.folders import front, write_skill
+
+T = TypeVar("T")
+
+STORY = "他一个人守着灯塔，三十年没有和人说话。\n\n海鸥每天清晨飞过，从不停留。"
+MANUAL = "Amend a commit that was not pushed yet with `git commit --amend`.\n\n繁體字也要找得到。"
+HOME = {
+    "rooms": [{"name": "客厅", "aliases": ["living room"]}, {"name": "卧室", "aliases": ["bedroom"]}],
+    "devices": [
+        {"id": "light.living", "name": "客厅灯", "type": "light", "room": "客厅"},
+        {"id": "light.bedside", "name": "床头灯", "type": "light", "room": "卧室"},
+    ],
+}
+
+
+def furnish(folder: Path) -> Homing:
+    """An open app whose data lies in `folder`/data."""
+    import json
+
+    skills = folder / "skills"
+    write_skill(skills, "提交", front("git-commit", "分析 Git 改动，写出规范的提交信息", "先看 `git diff`，再提交。"))
+    write_skill(skills, "weather", front("weather-report", "Tell the weather of a city", "Look it up; say it. 🌦"))
+    home = folder / "home.json"
+    home.write_text(json.dumps(HOME, ensure_ascii=False), encoding="utf-8")
+    app = homing.open(folder / "data")
+    app.skills.scan(skills)
+    app.documents.save("小说", "第一章", STORY)
+    app.documents.save("manuals", "git", MANUAL)
+    app.documents.flush(30)
+    app.devices.load(home)
+    return app
+
+
+def with_client(server: Any, ask: Callable[[Client], Awaitable[T]]) -> T:
+    """What `ask` gets from a client that is connected to the server."""
+
+    async def run() -> T:
+        async with Client(server, read_timeout_seconds=60) as client:
+            return await ask(client)
+
+    return anyio.run(run)
+
+
+def call(server: Any, tool: str, **arguments: Any) -> CallToolResult:
+    """One call of one tool."""
+
+    async def ask(client: Client) -> CallToolResult:
+        result = await client.call_tool(tool, arguments)
+        assert isinstance(result, CallToolResult)
+        return result
+
+    return with_client(server, ask)
+
+
+def text_of(result: CallToolResult) -> str:
+    """What a model reads."""
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def data_of(result: CallToolResult) -> dict[str, Any]:
+    """What a program reads; the call must have gone well."""
+    assert not result.is_error, text_of(result)
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+def error_of(result: CallToolResult) -> dict[str, Any]:
+    """The error of a call that must have failed; a model reads the code first."""
+    assert result.is_error
+    assert result.structured_content is not None
+    error: dict[str, Any] = result.structured_content["error"]
+    assert text_of(result).startswith(f"{error['code']}: ")
+    return error

@@ -1,0 +1,116 @@
+"""The endpoint over a real socket: every request is its caller's own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
+
+import homing
+from homing.app import Homing
+from homing.mcp import Access
+from homing.mcp.http import McpEndpoint
+from tests.mcp.furnished import call, data_of, error_of
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def served(endpoint: McpEndpoint) -> Iterator[str]:
+    """The address of a server that routes to the endpoint."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with endpoint.running():
+            yield
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    site = Starlette(routes=[Route("/mcp", endpoint=endpoint)], lifespan=lifespan)
+    server = uvicorn.Server(uvicorn.Config(site, log_config=None, lifespan="on"))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listening.close()
+
+
+@pytest.fixture
+def url(app: Homing) -> Iterator[str]:
+    with served(McpEndpoint(lambda request: Access(app))) as url:
+        yield url
+
+
+def as_user(url: str, token: str, tool: str, **arguments: Any) -> Any:
+    async def run() -> Any:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            return await client.call_tool(tool, arguments)
+
+    return anyio.run(run)
+
+
+def test_a_client_finds_in_both_languages(url: str) -> None:
+    assert data_of(call(url, "find_skills", query="帮我提交代码", limit=1))["skills"][0]["name"] == "git-commit"
+    assert data_of(call(url, "search_documents", query="so lonely"))["passages"][0]["document"] == "第一章"
+    assert error_of(call(url, "get_skill", skill="none"))["code"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_clients_of_either_protocol_are_served(url: str, mode: str) -> None:
+    async def run() -> int:
+        async with Client(url, mode=mode) as client:
+            return len((await client.list_resources()).resources)
+
+    assert anyio.run(run) == 4
+
+
+def test_each_token_reaches_the_data_of_its_user(tmp_path: Path) -> None:
+    with homing.open(tmp_path / "a") as mine, homing.open(tmp_path / "b") as theirs:
+        users = {"Bearer one": Access(mine), "Bearer two": Access(theirs, may_write=False)}
+
+        def access(request: Request) -> Access:
+            return users[request.headers["authorization"]]
+
+        with served(McpEndpoint(access)) as url:
+            assert data_of(as_user(url, "one", "remember", text="我的暗号是蓝色"))["embedded"]
+            assert data_of(as_user(url, "one", "recall", query="暗号"))["memories"]
+            assert data_of(as_user(url, "two", "recall", query="暗号"))["memories"] == []
+            assert error_of(as_user(url, "two", "remember", text="x"))["code"] == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403), ({"Content-Type": "text/plain"}, 400)],
+)
+def test_a_page_from_elsewhere_cannot_ask(url: str, headers: dict[str, str], status: int) -> None:
+    accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    answer = httpx2.post(
+        url, headers=accepted | headers, content=b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    )
+    assert answer.status_code == status
+
+
+def test_a_server_with_tokens_may_have_any_name(app: Homing) -> None:
+    with served(McpEndpoint(lambda request: Access(app), loopback_only=False)) as url:
+        headers = {"Host": "homing.example", "Accept": "application/json, text/event-stream"}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        assert httpx2.post(url, headers=headers, json=body).status_code == 200

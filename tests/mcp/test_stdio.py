@@ -1,0 +1,152 @@
+"""`homing mcp` as a client starts it: a process of its own, spoken to over its standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.mcp.furnished import call, data_of, error_of, furnish, with_client
+
+pytestmark = pytest.mark.slow
+
+RUN = "from homing.cli.main import run; run()"
+NOISY = (
+    "import os, sys\n"
+    "import homing.rag.memory as memory\n"
+    "kept = memory.Rag.retrieve\n"
+    "def noisy(self, *args, **kwargs):\n"
+    "    print('a library prints')\n"
+    "    os.write(1, b'and one that is not Python\\n')\n"
+    "    os.system('echo a child, too')\n"
+    "    return kept(self, *args, **kwargs)\n"
+    "memory.Rag.retrieve = noisy\n"
+    "print('before', end='')\n"
+)
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stdio")
+    furnish(folder).close()
+    return folder / "data"
+
+
+@pytest.fixture
+def server(data: Path) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable, args=["-c", RUN, "mcp", "--data", str(data)], env=environment()
+    )
+
+
+def test_a_client_finds_remembers_recalls_and_reads(server: StdioServerParameters) -> None:
+    async def ask(client: Client) -> None:
+        assert len((await client.list_tools()).tools) == 6
+        skills = await client.call_tool("find_skills", {"query": "帮我提交代码", "limit": 1})
+        assert data_of(skills)["skills"][0]["name"] == "git-commit"
+        await client.call_tool("remember", {"text": "The user prefers 绿茶 to coffee ☕", "collection": "observation"})
+        recalled = await client.call_tool("recall", {"query": "喝什么"})
+        assert data_of(recalled)["memories"][0]["text"] == "The user prefers 绿茶 to coffee ☕"
+        passages = await client.call_tool("search_documents", {"query": "the feeling of being alone"})
+        assert data_of(passages)["passages"][0]["document"] == "第一章"
+        devices = await client.call_tool("find_devices", {"sentence": "turn on the light in the bedroom"})
+        assert data_of(devices)["steps"][0]["devices"][0]["id"] == "light.bedside"
+        assert len((await client.list_resources()).resources) == 4
+
+    with_client(server, ask)
+
+
+def test_what_was_remembered_outlives_the_process(server: StdioServerParameters) -> None:
+    call(server, "remember", text="会议改到周四下午三点", id="meeting")
+    found = data_of(call(server, "recall", query="when is the meeting"))["memories"]
+    assert found[0]["id"] == "meeting"
+
+
+def test_an_error_of_the_tool_leaves_the_server_running(server: StdioServerParameters) -> None:
+    async def ask(client: Client) -> None:
+        assert error_of(await client.call_tool("get_skill", {"skill": "none"}))["code"] == "NOT_FOUND"
+        assert data_of(await client.call_tool("recall", {"query": "会议"}))["mode"] == "hybrid"
+
+    with_client(server, ask)
+
+
+def spoken(arguments: list[str], *messages: dict[str, Any], before: str = "") -> subprocess.CompletedProcess[str]:
+    lines = "".join(json.dumps(message) + "\n" for message in messages)
+    return subprocess.run(
+        [sys.executable, "-c", before + RUN, *arguments],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(),
+    )
+
+
+HELLO = (
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+)
+
+
+def asked(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+def test_standard_output_holds_answers_and_nothing_else_whatever_a_library_prints(data: Path) -> None:
+    done = spoken(["-v", "mcp", "--data", str(data)], *HELLO, asked(2, "recall", query="灯塔"), before=NOISY)
+    # What was printed before the command began is not ours to take back.
+    lines = done.stdout.removeprefix("before").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [1, 2]
+    assert "a library prints" in done.stderr
+    assert "and one that is not Python" in done.stderr
+    assert "a child, too" in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_client_that_speaks_nonsense_is_answered_and_the_next_line_counts(data: Path) -> None:
+    lines = "".join(json.dumps(message) + "\n" for message in HELLO)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, "mcp", "--data", str(data)],
+        input=lines + "{oops\n" + json.dumps(asked(7, "recall", query="灯塔")) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(),
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answers[-1]["id"] == 7
+    assert not answers[-1]["result"]["isError"]
+
+
+def test_a_wrong_setting_is_told_on_standard_error_and_by_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, "mcp"],
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment() | {"HOMING_SEARCH__RRF_K": "many"},
+    )
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert "search.rrf_k" in done.stderr
