@@ -1,0 +1,19 @@
+"""`/mcp`: the tools of `homing.mcp` for the caller of each request."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from homing.mcp.access import Access
+from homing.mcp.http import McpEndpoint
+from homing.server.access import Caller
+
+
+def mcp_endpoint() -> McpEndpoint:
+    """The ASGI application to route `/mcp` to; the server's own guard has looked at host, origin and token by then."""
+    return McpEndpoint(_access, loopback_only=False)
+
+
+def _access(request: Request) -> Access:
+    caller: Caller = request.state.caller
+    return Access(caller.app, may_write=caller.may("write"))
