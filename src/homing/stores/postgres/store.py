@@ -14,7 +14,6 @@ from homing.stores.arguments import (
     checked_names,
     checked_space,
     checked_text,
-    is_encodable,
 )
 from homing.stores.attributes import wanted
 from homing.stores.batches import batches
@@ -32,6 +31,7 @@ from homing.stores.postgres.spaces import check_query, checked_model, create_spa
 from homing.stores.postgres.vector_type import register
 from homing.stores.store import CollectionInfo, SearchOptions
 from homing.stores.switching import SpaceInfo
+from homing.stores.users import checked_user
 from homing.vectors import Vector, as_vector
 
 STATEMENT_TIMEOUT = 30.0
@@ -39,7 +39,6 @@ STATEMENT_TIMEOUT = 30.0
 PAGE = 500
 REMEMBERED = 1.0
 """Seconds for which a collection need not be looked up again. Whether it is still the same is checked all the same."""
-LONGEST_USER = 200
 
 
 class PostgresStore:
@@ -87,13 +86,8 @@ class PostgresStore:
         """
         if self.user_id:
             raise InvalidArgument(f"this is the store of user {self.user_id!r}; ask the store it came from")
-        user = str(user_id) if isinstance(user_id, int) and not isinstance(user_id, bool) else user_id
-        if not isinstance(user, str):
-            raise InvalidArgument(f"a user is text or a whole number; got {type(user_id).__name__}")
-        if not user.strip() or "\0" in user or not is_encodable(user) or len(user.encode()) > LONGEST_USER:
-            raise InvalidArgument(f"a user is 1 to {LONGEST_USER} bytes of text; got {user_id!r}")
         view = copy.copy(self)
-        view.user_id = user
+        view.user_id = checked_user(user_id)
         return view
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:

@@ -96,7 +96,16 @@ def upsert(connection: Connection, user: str, prepared: Prepared) -> Collection:
         _write_words(connection, place, prepared, tally)
         write_vectors(connection, place, batch, tally)
     add_tally(connection, collection, tally)
+    _sort_in(connection)
     return collection
+
+
+def _sort_in(connection: Connection) -> None:
+    """Move the entries that wait in the array indexes to their places. Who does not own them leaves it to vacuum."""
+    connection.execute(
+        "SELECT gin_clean_pending_list(oid) FROM pg_class "
+        "WHERE oid IN ('records_by_attribute'::regclass, 'words_by_slot'::regclass) AND pg_has_role(relowner, 'USAGE')"
+    )
 
 
 def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> int:
