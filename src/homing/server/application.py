@@ -23,7 +23,7 @@ from homing.server.guard import Guard
 from homing.server.loopback import is_loopback
 from homing.server.openai_api import openai_router
 from homing.server.request_id import HEADER
-from homing.server.routes import devices, doctor, health, jobs, models, page, rag, search, skills
+from homing.server.routes import devices, doctor, documents, health, jobs, models, page, rag, search, skills
 from homing.server.service import Service
 from homing.server.tokens import Tokens
 
@@ -32,6 +32,7 @@ ROUTERS = (
     doctor.router,
     search.router,
     skills.router,
+    documents.router,
     rag.router,
     devices.router,
     models.router,

@@ -140,4 +140,5 @@ def prepare(app: Homing) -> None:
     """Open what requests use, and begin to embed what an earlier process left waiting."""
     assert app.store is not None
     app.rag.buffer.start()
+    app.documents.start()
     assert app.devices is not None

@@ -18,6 +18,8 @@ from homing.server.found import FoundGroup, FoundNotice, Source, devices_group, 
 router = APIRouter(tags=["search"])
 
 SOURCES: tuple[Source, ...] = ("skills", "documents", "memory", "devices")
+RELATED = 0.5
+"""The border between unrelated and related on the readable scale: what lies below is no answer to a question."""
 DEADLINE = 15.0
 """Seconds that an answer waits for a source; each has shorter deadlines of its own."""
 
@@ -54,11 +56,11 @@ def search_everything(body: SearchBody, caller: Reading) -> SearchAnswer:
 
 
 def _skills(body: SearchBody, caller: Caller) -> FoundGroup:
-    return skills_group(body.query, caller.app.skills.find_relevant_skills(body.query, body.limit))
+    return _related(skills_group(body.query, caller.app.skills.find_relevant_skills(body.query, body.limit)))
 
 
 def _memory(body: SearchBody, caller: Caller) -> FoundGroup:
-    return group_of("memory", body.query, caller.app.rag.retrieve(body.query, limit=body.limit))
+    return _related(group_of("memory", body.query, caller.app.rag.retrieve(body.query, limit=body.limit)))
 
 
 def _devices(body: SearchBody, caller: Caller) -> FoundGroup:
@@ -69,7 +71,29 @@ def _devices(body: SearchBody, caller: Caller) -> FoundGroup:
 
 
 def _documents(body: SearchBody, caller: Caller) -> FoundGroup:
-    raise HomingError("documents are not served yet")
+    documents = caller.app.documents
+    projects = [one.id for one in documents.projects()] if body.project is None else [body.project]
+    groups = [
+        group_of(
+            "documents",
+            body.query,
+            documents.search(project, body.query, mode="hybrid", top_k=body.limit, min_score=RELATED),
+        )
+        for project in projects
+    ]
+    if not groups:
+        return FoundGroup(
+            source="documents", mode="hybrid", degraded=False, reason=None, notice=None, hits=[], took_ms=0.0
+        )
+    if len(groups) == 1:
+        return groups[0]
+    # Ranks of two projects say nothing about each other; scores do.
+    hits = sorted(
+        (hit for group in groups for hit in group.hits), key=lambda hit: -1.0 if hit.score is None else hit.score
+    )
+    told = next((group for group in groups if group.degraded), groups[0])
+    took = round(sum(group.took_ms for group in groups), 3)
+    return told.model_copy(update={"hits": hits[::-1][: body.limit], "took_ms": took})
 
 
 _ASKED: dict[str, Callable[[SearchBody, Caller], FoundGroup]] = {
@@ -78,6 +102,12 @@ _ASKED: dict[str, Callable[[SearchBody, Caller], FoundGroup]] = {
     "memory": _memory,
     "devices": _devices,
 }
+
+
+def _related(group: FoundGroup) -> FoundGroup:
+    """Without the hits that share neither meaning nor a word with the query: in one box nobody looks for the least bad."""
+    kept = [hit for hit in group.hits if hit.matched or hit.score is None or hit.score >= RELATED]
+    return group.model_copy(update={"hits": kept})
 
 
 def _failed(source: str, error: Exception | None, code: str, took: float) -> FoundGroup:
