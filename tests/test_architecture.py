@@ -27,8 +27,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"folders", "rag", "devices", "documents", "knowledge", "skills", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),
     frozenset({"app"}),
-    frozenset({"mcp"}),
-    frozenset({"server"}),
+    frozenset({"mcp", "channels"}),
+    frozenset({"server", "ipc"}),
     frozenset({"cli"}),
 )
 CAPABILITIES = frozenset({"folders", "rag", "devices", "documents", "knowledge", "skills"})

@@ -16,6 +16,7 @@ from homing.cli import (
     doctor,
     embed,
     evaluate,
+    ipc,
     mcp,
     models,
     postgres,
@@ -57,6 +58,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(providers.app, name="providers")
 app.add_typer(store.app, name="store")
 app.add_typer(postgres.app, name="postgres")
+app.add_typer(ipc.app, name="ipc")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(tokens.app, name="tokens")
 app.add_typer(config.app, name="config")

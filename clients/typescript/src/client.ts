@@ -1,0 +1,257 @@
+/**
+ * Starts `homing ipc` and speaks with it: typed channels, cancellation, progress, a clean end.
+ * One message is one line of JSON (JSON-RPC 2.0). No dependencies.
+ */
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { CHANNELS_WITH_OFFSETS, PROTOCOL_VERSION } from "./channels.ts";
+import type { ChannelError, ChannelName, Channels, ErrorCode } from "./channels.ts";
+
+/** What a channel answers, as it crosses Electron's bridge: an Error thrown there would lose its code. */
+export type Envelope<Data> = { ok: true; data: Data } | { ok: false; error: ClientError };
+
+/** The codes of Homing, and those that only a client can tell. */
+export type ClientErrorCode = ErrorCode | "CLOSED" | "NOT_STARTED" | "PROTOCOL_MISMATCH" | "PROTOCOL_ERROR";
+
+export interface ClientError extends Omit<ChannelError, "code"> {
+  code: ClientErrorCode;
+}
+
+/** Why a request was not served. `code` is stable; `message` says what to do next. */
+export class HomingError extends Error {
+  readonly code: ClientErrorCode;
+  readonly details: Record<string, unknown>;
+
+  constructor(error: ClientError) {
+    super(error.message);
+    this.name = "HomingError";
+    this.code = error.code;
+    this.details = error.details;
+  }
+}
+
+export interface StartOptions {
+  /** The program; `homing` on the PATH where it is not given. */
+  command?: string;
+  /** Arguments before `ipc`, such as `["-m", "homing"]` after a Python. */
+  args?: readonly string[];
+  /** The data folder. */
+  data?: string;
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Gets every line that Homing logs. */
+  onLog?: (line: string) => void;
+  /** Called once when the process has ended, whoever ended it. */
+  onExit?: (code: number | null, signal: string | null) => void;
+  /** How long the process may take to greet; 30 s. */
+  startTimeoutMs?: number;
+}
+
+export interface Progress {
+  done: number;
+  total: number;
+}
+
+export interface InvokeOptions {
+  /** Takes the request back: CANCELED, or TIMEOUT where the signal is one of `AbortSignal.timeout`. */
+  signal?: AbortSignal;
+  /** Told now and then how far a long request is (`embedding:reindex`). */
+  onProgress?: (progress: Progress) => void;
+}
+
+export interface Greeting {
+  protocolVersion: number;
+  server: { name: string; version: string };
+  channels: string[];
+  limits: { messageBytes: number; pending: number; pendingBytes: number };
+}
+
+interface Waiting {
+  resolve: (result: unknown) => void;
+  reject: (error: HomingError) => void;
+  onProgress: ((progress: Progress) => void) | undefined;
+}
+
+interface Incoming {
+  id?: number | null;
+  method?: string;
+  params?: { id: number } & Progress;
+  result?: unknown;
+  error?: { code: number; message: string; data?: { code?: ClientErrorCode; details?: Record<string, unknown> } };
+}
+
+const NEWLINE = 0x0a;
+const KEPT_LOG_LINES = 20;
+const counted: ReadonlySet<string> = new Set(CHANNELS_WITH_OFFSETS);
+
+export class HomingClient {
+  /** What Homing said when it was greeted: its version, its channels, its limits. */
+  greeting!: Greeting;
+
+  readonly #process: ChildProcessWithoutNullStreams;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #exited: Promise<void>;
+  readonly #log: string[] = [];
+  #lastId = 0;
+  #gone: HomingError | undefined;
+
+  private constructor(options: StartOptions) {
+    const given = options.data === undefined ? [] : ["--data", options.data];
+    this.#process = spawn(options.command ?? "homing", [...(options.args ?? []), "ipc", ...given], {
+      stdio: "pipe",
+      cwd: options.cwd,
+      env: options.env,
+    });
+    lines(this.#process.stdout, (line) => this.#receive(line));
+    lines(this.#process.stderr, (line) => {
+      this.#log.push(line);
+      if (this.#log.length > KEPT_LOG_LINES) this.#log.shift();
+      options.onLog?.(line);
+    });
+    // A write after the process is gone is told by the exit, which rejects all that waits.
+    this.#process.stdin.on("error", () => {});
+    this.#exited = new Promise((resolve) => {
+      this.#process.once("error", (error) => {
+        this.#end("NOT_STARTED", `cannot start homing: ${error.message}; install it, or say where it is in \`command\``);
+        resolve();
+      });
+      this.#process.once("close", (code, signal) => {
+        this.#end("CLOSED", `homing has ended (${signal ?? `exit code ${code}`}); start it again`);
+        options.onExit?.(code, signal);
+        resolve();
+      });
+    });
+  }
+
+  /** Start Homing and greet it. Rejects with NOT_STARTED, CLOSED, TIMEOUT or PROTOCOL_MISMATCH. */
+  static async start(options: StartOptions = {}): Promise<HomingClient> {
+    const client = new HomingClient(options);
+    const signal = AbortSignal.timeout(options.startTimeoutMs ?? 30_000);
+    try {
+      const params = { protocolVersion: PROTOCOL_VERSION, client: { name: "homing-client" } };
+      client.greeting = (await client.#call("initialize", params, { signal })) as Greeting;
+    } catch (error) {
+      client.#process.kill("SIGKILL");
+      await client.#exited;
+      throw error;
+    }
+    return client;
+  }
+
+  /** The process id of Homing. */
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** Ask a channel; rejects with a HomingError. Offsets count as JavaScript's strings do, unless `offsetUnit` is sent. */
+  async invoke<Name extends ChannelName>(
+    channel: Name,
+    request: Channels[Name]["request"],
+    options: InvokeOptions = {},
+  ): Promise<Channels[Name]["response"]> {
+    const answer = await this.request(channel, request, options);
+    if (!answer.ok) throw new HomingError(answer.error);
+    return answer.data;
+  }
+
+  /** The same, with the envelope: never rejects. */
+  async request<Name extends ChannelName>(
+    channel: Name,
+    request: Channels[Name]["request"],
+    options: InvokeOptions = {},
+  ): Promise<Envelope<Channels[Name]["response"]>> {
+    const params = counted.has(channel) ? { offsetUnit: "utf-16", ...request } : request;
+    try {
+      return (await this.#call(channel, params, options)) as Envelope<Channels[Name]["response"]>;
+    } catch (error) {
+      if (!(error instanceof HomingError)) throw error;
+      return { ok: false, error: { code: error.code, message: error.message, details: error.details } };
+    }
+  }
+
+  /** Let what is under way finish, take back what is long, and end the process; by force after `timeoutMs`. */
+  async close(timeoutMs = 15_000): Promise<void> {
+    const force = setTimeout(() => this.#process.kill("SIGKILL"), timeoutMs);
+    try {
+      await this.#call("shutdown", undefined, {});
+      this.#write({ jsonrpc: "2.0", method: "exit" });
+    } catch {
+      // It has ended already, which is what was wanted.
+    }
+    this.#process.stdin.end();
+    await this.#exited;
+    clearTimeout(force);
+  }
+
+  #call(method: string, params: unknown, { signal, onProgress }: InvokeOptions): Promise<unknown> {
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      if (this.#gone !== undefined) return reject(this.#gone);
+      if (signal?.aborted) return reject(takenBack(signal));
+      const abort = (): void => {
+        this.#write({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
+        this.#settle(id)?.reject(takenBack(signal!));
+      };
+      const settled = <Value>(tell: (value: Value) => void) => (value: Value): void => {
+        signal?.removeEventListener("abort", abort);
+        tell(value);
+      };
+      this.#waiting.set(id, { resolve: settled(resolve), reject: settled(reject), onProgress });
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#write({ jsonrpc: "2.0", id, method, params });
+    });
+  }
+
+  #write(message: object): void {
+    if (this.#process.stdin.writable) this.#process.stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #receive(line: string): void {
+    const message = JSON.parse(line) as Incoming;
+    if (message.method === "$/progress" && message.params !== undefined) {
+      const { id, done, total } = message.params;
+      this.#waiting.get(id)?.onProgress?.({ done, total });
+    } else if (typeof message.id === "number") {
+      const waiting = this.#settle(message.id);
+      if (message.error === undefined) waiting?.resolve(message.result);
+      else waiting?.reject(protocolError(message.error));
+    }
+  }
+
+  #settle(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+
+  #end(code: ClientErrorCode, message: string): void {
+    this.#gone ??= new HomingError({ code, message, details: { log: [...this.#log] } });
+    for (const id of [...this.#waiting.keys()]) this.#settle(id)?.reject(this.#gone);
+  }
+}
+
+function takenBack(signal: AbortSignal): HomingError {
+  const late = (signal.reason as { name?: string } | undefined)?.name === "TimeoutError";
+  const message = late ? "no answer before the time was up" : "the request was canceled";
+  return new HomingError({ code: late ? "TIMEOUT" : "CANCELED", message, details: {} });
+}
+
+function protocolError(error: NonNullable<Incoming["error"]>): HomingError {
+  const { code = "PROTOCOL_ERROR", details = {} } = error.data ?? {};
+  return new HomingError({ code, message: error.message, details });
+}
+
+/** Tells every whole line. Bytes are joined before they are decoded: a character may be cut in two. */
+function lines(stream: NodeJS.ReadableStream, tell: (line: string) => void): void {
+  let pieces: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => {
+    let rest = chunk;
+    for (let at = rest.indexOf(NEWLINE); at !== -1; at = rest.indexOf(NEWLINE)) {
+      pieces.push(rest.subarray(0, at));
+      const line = Buffer.concat(pieces).toString("utf8").trim();
+      pieces = [];
+      rest = rest.subarray(at + 1);
+      if (line !== "") tell(line);
+    }
+    if (rest.length > 0) pieces.push(rest);
+  });
+}

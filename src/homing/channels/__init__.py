@@ -1,0 +1,12 @@
+"""The contract that desktop apps and editors speak: named channels, checked requests, one envelope.
+
+Channels(app).invoke("embedding:search", {"projectId": "novel", "query": "孤独的感觉"})
+"""
+
+from homing.channels.catalog import CHANNELS
+from homing.channels.dispatcher import Channels
+from homing.channels.envelope import Envelope
+from homing.channels.schema import PROTOCOL_VERSION, schemas
+from homing.channels.work import Work
+
+__all__ = ["CHANNELS", "PROTOCOL_VERSION", "Channels", "Envelope", "Work", "schemas"]

@@ -1,0 +1,195 @@
+"""One client from its first message to its last: who may call what, and who gets which answer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from homing.channels import Channels
+from homing.channels.envelope import failed
+from homing.errors import Backpressure, Canceled, HomingError
+from homing.ipc.framing import Received, Rejected
+from homing.ipc.handshake import greet
+from homing.ipc.lanes import Lanes
+from homing.ipc.limits import Limits
+from homing.ipc.rpc import (
+    INVALID_REQUEST,
+    NOT_INITIALIZED,
+    PARSE_ERROR,
+    Call,
+    Id,
+    ProtocolFault,
+    id_at_head,
+    read_call,
+    result,
+)
+from homing.ipc.task import Send, Task
+
+log = logging.getLogger(__name__)
+
+CANCEL = "$/cancelRequest"
+
+
+class Session:
+    """Takes messages one by one, from one thread, and returns at once; answers go out from other threads.
+
+    Every request gets exactly one answer: a result with the envelope of the channel, or a JSON-RPC error where the
+    message itself was wrong. Nothing that a client sends raises.
+    """
+
+    def __init__(self, channels: Channels, send: Send, limits: Limits, *, leave: Callable[[], None]) -> None:
+        self._channels = channels
+        self._send = send
+        self._limits = limits
+        self._leave = leave
+        self._lanes = Lanes(limits.workers)
+        self._initialized = False
+        self._closing = False
+        self._tasks: dict[Id, Task] = {}
+        self._pending: set[Task] = set()
+        self._idle = threading.Condition()
+
+    def receive(self, message: Received | Rejected) -> None:
+        """Take a message."""
+        try:
+            if isinstance(message, Rejected):
+                raise ProtocolFault(
+                    PARSE_ERROR, "INVALID_ARGUMENT", f"refused: {message.reason}", request_id=id_at_head(message.head)
+                )
+            call = read_call(message.body)
+            if call is not None and call.id is None:
+                self._notified(call)
+            elif call is not None:
+                self._called(call, call.id, len(message.body))
+        except ProtocolFault as fault:
+            log.warning("%s", fault)
+            self._send(fault.answer())
+
+    def cancel_all(self, *, long_only: bool = False) -> None:
+        """Answer what is under way with CANCELED, or only what takes long."""
+        with self._idle:
+            tasks = [task for task in self._pending if task.long or not long_only]
+        for task in tasks:
+            task.cancel(_CANCELED)
+
+    def close(self) -> None:
+        """Take no more requests; those under way go on."""
+        with self._idle:
+            self._closing = True
+
+    def end(self) -> None:
+        """Let the threads go, once nothing is under way."""
+        self._lanes.close()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is under way; whether that is so."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._pending, timeout)
+
+    def _notified(self, call: Call) -> None:
+        if call.method == CANCEL:
+            asked = call.params.get("id") if isinstance(call.params, dict) else None
+            with self._idle:
+                task = self._tasks.get(asked) if isinstance(asked, int | str) else None
+            if task is not None:
+                task.cancel(_CANCELED)
+        elif call.method == "exit":
+            self._leave()
+        else:
+            log.debug("left alone: notification %r", call.method)
+
+    def _called(self, call: Call, request_id: Id | None, size: int) -> None:
+        assert request_id is not None
+        if call.method == "initialize":
+            self._initialize(request_id, call.params)
+        elif not self._initialized:
+            raise ProtocolFault(
+                NOT_INITIALIZED,
+                "NOT_INITIALIZED",
+                'send "initialize" first and wait for its answer',
+                request_id=request_id,
+            )
+        elif call.method == "shutdown":
+            self._shut_down(request_id)
+        else:
+            self._start(call, request_id, size)
+
+    def _initialize(self, request_id: Id, params: Any) -> None:
+        if self._initialized:
+            raise ProtocolFault(
+                INVALID_REQUEST, "INVALID_ARGUMENT", "the session is initialized already", request_id=request_id
+            )
+        greeting = greet(request_id, params, self._channels, self._limits)
+        self._initialized = True
+        self._send(result(request_id, greeting))
+        self._lanes.submit(self._open)
+
+    def _open(self) -> None:
+        """Get ready while the client draws its windows; what goes wrong is told when something is asked for."""
+        try:
+            self._channels.open()
+        except HomingError as error:
+            log.warning("the documents cannot be opened: %s", error)
+        except Exception:
+            log.exception("the documents cannot be opened")
+
+    def _shut_down(self, request_id: Id) -> None:
+        """Let the short requests finish, take the long ones back, and only then say that it is done."""
+        self.close()
+        self.cancel_all(long_only=True)
+        if not self.wait(self._limits.grace):
+            log.warning("requests are still under way after %.0f s of grace", self._limits.grace)
+        self._send(result(request_id, None))
+
+    def _start(self, call: Call, request_id: Id, size: int) -> None:
+        channel = self._channels.find(call.method)
+        task = Task(request_id, call.method, size, long=channel is not None and channel.long, send=self._send)
+        with self._idle:
+            if self._closing:
+                raise ProtocolFault(
+                    INVALID_REQUEST,
+                    "SHUTTING_DOWN",
+                    "no more requests are taken: start a new session",
+                    request_id=request_id,
+                )
+            if request_id in self._tasks:
+                raise ProtocolFault(
+                    INVALID_REQUEST,
+                    "INVALID_ARGUMENT",
+                    "a request with this id is under way; ids are used once",
+                    request_id=request_id,
+                )
+            refusal = self._too_much(size)
+            if refusal is None:
+                self._pending.add(task)
+                self._tasks[request_id] = task
+        if refusal is not None:
+            task.settle(failed(refusal))
+            return
+        lane = self._channels.lane(call.method, call.params)
+        self._lanes.submit(lambda: self._run(task, call.params), lane=lane, long=task.long)
+
+    def _too_much(self, size: int) -> Backpressure | None:
+        waiting, limits = sum(task.size for task in self._pending), self._limits
+        if len(self._pending) < limits.pending and waiting + size <= max(limits.pending_bytes, size):
+            return None
+        return Backpressure(
+            f"{len(self._pending)} requests of {waiting} bytes are under way; wait for answers and send it again",
+            details={"pending": len(self._pending), "limit": limits.pending, "limitBytes": limits.pending_bytes},
+        )
+
+    def _run(self, task: Task, payload: Any) -> None:
+        try:
+            if not task.cancelled:
+                task.settle(self._channels.invoke(task.channel, payload, work=task.work))
+        finally:
+            with self._idle:
+                self._pending.discard(task)
+                if self._tasks.get(task.id) is task:
+                    del self._tasks[task.id]
+                self._idle.notify_all()
+
+
+_CANCELED = failed(Canceled("the request was canceled; what was done until then stays done"))

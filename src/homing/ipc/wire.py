@@ -1,0 +1,42 @@
+"""The way out: whole messages, one at a time, in the framing that the client speaks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from homing.ipc.framing import Framing, framed
+from homing.ipc.rpc import encoded
+
+log = logging.getLogger(__name__)
+
+
+class Wire:
+    """Safe to send on from several threads; blocks while the client does not read.
+
+    When nobody reads any more, `broken` is called once and everything after that goes nowhere.
+    """
+
+    def __init__(self, stream: BinaryIO, *, broken: Callable[[], None]) -> None:
+        self.framing: Framing = "lines"
+        self._stream = stream
+        self._broken = broken
+        self._gone = False
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; it has left this process when this returns."""
+        body = encoded(message)
+        with self._lock:
+            if self._gone:
+                return
+            try:
+                self._stream.write(framed(body, self.framing))
+                self._stream.flush()
+                return
+            except (OSError, ValueError) as error:
+                self._gone = True
+                log.warning("the client does not read any more: %s", error)
+        self._broken()
