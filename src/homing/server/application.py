@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 from starlette.types import Scope
 
 from homing.app import Homing
@@ -21,6 +22,7 @@ from homing.server.entrance import Entrance
 from homing.server.failures import ERRORS, answer_failure, answer_http, answer_invalid
 from homing.server.guard import Guard
 from homing.server.loopback import is_loopback
+from homing.server.mcp_endpoint import mcp_endpoint
 from homing.server.openai_api import openai_router
 from homing.server.request_id import HEADER
 from homing.server.routes import devices, doctor, documents, health, jobs, models, page, rag, search, skills
@@ -58,12 +60,16 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
             "create one with `homing tokens create`, or listen on 127.0.0.1"
         )
     service = Service(app, exposed=exposed)
+    endpoint = mcp_endpoint()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(service.start)
-        yield
-        await run_in_threadpool(service.close)
+        try:
+            async with endpoint.running():
+                yield
+        finally:
+            await run_in_threadpool(service.close)
 
     served = FastAPI(
         title="Homing",
@@ -78,6 +84,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     for router in ROUTERS:
         served.include_router(router, responses=ERRORS)
     served.include_router(openai_router(app))
+    served.router.routes.append(Route("/mcp", endpoint=endpoint, include_in_schema=False))
     served.add_exception_handler(HomingError, answer_failure)
     served.add_exception_handler(RequestValidationError, answer_invalid)
     served.add_exception_handler(HTTPException, answer_http)

@@ -105,7 +105,7 @@ _ASKED: dict[str, Callable[[SearchBody, Caller], FoundGroup]] = {
 
 
 def _related(group: FoundGroup) -> FoundGroup:
-    """Without the hits that share neither meaning nor a word with the query: in one box nobody looks for the least bad."""
+    """Without the hits that share neither meaning nor a word with the query: the least bad is no answer."""
     kept = [hit for hit in group.hits if hit.matched or hit.score is None or hit.score >= RELATED]
     return group.model_copy(update={"hits": kept})
 
