@@ -26,6 +26,7 @@ from homing.server.mcp_endpoint import mcp_endpoint
 from homing.server.openai_api import openai_router
 from homing.server.request_id import HEADER
 from homing.server.routes import devices, doctor, documents, health, jobs, models, page, rag, search, skills
+from homing.server.routes.map import router as map_router
 from homing.server.service import Service
 from homing.server.tokens import Tokens
 
@@ -39,6 +40,7 @@ ROUTERS = (
     devices.router,
     models.router,
     jobs.router,
+    map_router,
     page.router,
 )
 

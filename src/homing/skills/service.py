@@ -17,6 +17,7 @@ import numpy as np
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError, HomingError, LanceSearchError, NotFound, StoreError
 from homing.models.choice import Models
+from homing.records import VectorRecord
 from homing.skills.answering import Question, answer, check_question, ranker_of
 from homing.skills.current_model import CurrentModel
 from homing.skills.hits import FoundSkills
@@ -178,6 +179,16 @@ class ToolRetrievalService:
     def list_skills(self) -> list[Skill]:
         """Every indexed skill, by id."""
         return list(self._current()[0].skills)
+
+    def records(self) -> list[VectorRecord]:
+        """Every indexed skill as a record, by id: the text that was embedded, and its vector where it has one."""
+        contents = self._current()[0]
+        return [
+            VectorRecord(
+                one.id, "skills", row if row.any() else None, {"name": one.name}, head_text(one), contents.model
+            )
+            for one, row in zip(contents.skills, contents.heads, strict=True)
+        ]
 
     def get_skill(self, skill: str) -> Skill:
         """The skill with that id, folder or name, with its body. Raises NotFound; InvalidArgument for a shared name."""

@@ -1,0 +1,38 @@
+// What a hit is called, where it lives, and what about it is shown, by the source it comes from.
+
+import { named } from "./language.js";
+import { addressOf } from "./route.js";
+
+/** {title, place, text, open}: `open` is the address of the thing itself, where the page has a view of it. */
+export function described(source, hit) {
+  const known = hit.metadata ?? {};
+  const text = hit.text ?? hit.snippet ?? "";
+  if (source === "skills") {
+    return {
+      title: hit.name ?? hit.title ?? known.name ?? hit.id,
+      place: (known.tags ?? hit.tags ?? []).join(" · "),
+      text: hit.description ?? known.description ?? text,
+      open: addressOf("skills", [hit.id]),
+    };
+  }
+  if (source === "documents") {
+    const project = known.project ?? known.project_id ?? hit.project ?? "";
+    const document = known.document ?? known.document_id ?? hit.document_id ?? "";
+    return {
+      title: document || hit.id,
+      place: project,
+      text,
+      open: project && document ? addressOf("documents", [project, document, hit.id]) : null,
+    };
+  }
+  if (source === "memory") {
+    const kind = hit.collection ?? known.collection ?? "";
+    return { title: named("kind", kind), place: known.session_key ?? "", text, open: null };
+  }
+  return {
+    title: hit.name ?? known.name ?? text ?? hit.id,
+    place: known.room ?? hit.room ?? "",
+    text: known.explanation ?? hit.explanation ?? "",
+    open: addressOf("devices"),
+  };
+}

@@ -1,0 +1,85 @@
+// The page without a mouse.
+
+import { closeDetail, detailIsOpen } from "./detail.js";
+import { h } from "./dom.js";
+import { t } from "./language.js";
+import { go } from "./route.js";
+
+/** `frame` has the box, the main element, the names of the views, `speakOther` and `clear`. */
+export function listenToKeys(frame) {
+  document.getElementById("keys").addEventListener("click", showKeys);
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape") return escape(event, frame);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") return move(event, frame);
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      frame.box.focus();
+      frame.box.select();
+    } else if (event.key === "?") {
+      showKeys();
+    } else if (event.key === "l") {
+      frame.speakOther();
+    } else if (event.key === "t") {
+      document.getElementById("theme").click();
+    } else if (event.key >= "1" && event.key <= String(frame.views.length)) {
+      go(frame.views[Number(event.key) - 1], [], frame.box.value.trim());
+    }
+  });
+}
+
+function isTyping(element) {
+  return element.matches?.("input, textarea, select, [contenteditable]");
+}
+
+function escape(event, frame) {
+  if (detailIsOpen()) {
+    event.preventDefault();
+    closeDetail();
+  } else if (event.target === frame.box && frame.box.value !== "") {
+    event.preventDefault();
+    frame.clear();
+  } else if (event.target === frame.box) {
+    frame.box.blur();
+  } else if (!isTyping(event.target)) {
+    frame.box.focus();
+  }
+}
+
+/** From the box into the results, and along them; above the first is the box again. */
+function move(event, frame) {
+  const inBox = event.target === frame.box;
+  const stops = [...frame.main.querySelectorAll("[data-hit], [data-stop]")];
+  const at = stops.indexOf(document.activeElement);
+  if (stops.length === 0 || (!inBox && at < 0 && isTyping(event.target))) return;
+  if (!inBox && at < 0 && document.activeElement !== document.body && document.activeElement !== frame.main) return;
+  event.preventDefault();
+  const next = at + (event.key === "ArrowDown" ? 1 : -1);
+  if (next < 0) frame.box.focus();
+  else stops[Math.min(next, stops.length - 1)].focus();
+}
+
+function showKeys() {
+  const rows = [
+    [["/"], "keys.search"],
+    [["↓", "↑"], "keys.move"],
+    [["Enter"], "keys.open"],
+    [["Esc"], "keys.escape"],
+    [["1", "…", "9"], "keys.tabs"],
+    [["l"], "keys.language"],
+    [["t"], "keys.theme"],
+    [["Ctrl", "S"], "keys.save"],
+    [["?"], "keys.this"],
+  ];
+  const dialog = h(
+    "dialog",
+    { id: "keys-dialog", "aria-label": t("keys") },
+    h("h2", {}, t("keys")),
+    h("dl", {}, rows.map(([keys, words]) => [h("dt", {}, keys.map((key) => [h("kbd", {}, key), " "])), h("dd", {}, t(words))])),
+    h("form", { method: "dialog" }, h("button", { class: "main" }, t("close"))),
+  );
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.showModal();
+}

@@ -1,0 +1,176 @@
+// The answer to a question: groups by source, each hit with how it was found; one opens its explanation.
+
+import { ask } from "./api.js";
+import { explanation } from "./explanation.js";
+import { closeDetail, openDetail } from "./detail.js";
+import { h, put, s } from "./dom.js";
+import { excerpt, highlighted } from "./highlight.js";
+import { described } from "./hits.js";
+import { named, number, t } from "./language.js";
+import { isDegraded, say, tellDegraded } from "./messages.js";
+import { go } from "./route.js";
+
+const BORDER = 0.5;
+
+/** Shows results in `main`; call `search` with each question. `extra` are fields of the request. */
+export class Results {
+  constructor(main, sources, limit, extra = {}) {
+    this.main = main;
+    this.request = { sources, limit, ...extra };
+    this.latest = 0;
+    this.aborting = null;
+    this.unfolded = new Set();
+    this.opened = null;
+    this.query = "";
+  }
+
+  /** Asks and draws; an answer that comes after a newer question is dropped. */
+  async search(query) {
+    this.aborting?.abort();
+    this.aborting = new AbortController();
+    const mine = (this.latest += 1);
+    const answer = await ask("POST", "/search", { query, ...this.request }, { signal: this.aborting.signal });
+    if (mine !== this.latest) return;
+    if (query !== this.query) this.unfolded.clear();
+    this.query = query;
+    tellDegraded(answer.groups);
+    this.draw(answer.groups.map(ranked).sort((one, other) => best(other) - best(one)));
+  }
+
+  stop() {
+    this.latest += 1;
+    this.aborting?.abort();
+  }
+
+  draw(groups) {
+    const focused = document.activeElement?.dataset?.hit;
+    const filled = groups.filter((group) => group.hits.length > 0);
+    const total = filled.reduce((sum, group) => sum + group.hits.length, 0);
+    const took = Math.max(0, ...groups.map((group) => group.took_ms ?? 0));
+    say(isDegraded() ? t("results.said.degraded", { n: total }) : t("results.said", { n: total, ms: number(took) }));
+    const drawn = filled.map((group) => this.group(group));
+    put(this.main, h("div", { class: "results", role: "region", "aria-label": t("results.region") }, drawn.length > 0 ? drawn : nothing(this.query)));
+    if (focused !== undefined) this.main.querySelector(`[data-hit="${CSS.escape(focused)}"]`)?.focus();
+    this.refreshDetail(filled);
+  }
+
+  group(group) {
+    const strong = group.hits.filter((hit) => !isWeak(hit));
+    const folded = !this.unfolded.has(group.source) && strong.length < group.hits.length && this.request.sources.length > 1;
+    const list = h("ul", { class: "hits" }, (folded ? strong : group.hits).map((hit) => h("li", {}, this.hit(group, hit))));
+    const more = folded && h(
+      "button",
+      { type: "button", class: "quiet more", on: { click: () => { this.unfolded.add(group.source); list.replaceChildren(...group.hits.map((hit) => h("li", {}, this.hit(group, hit)))); more.remove(); } } },
+      t("results.weaker", { n: group.hits.length - strong.length }),
+    );
+    return h(
+      "section",
+      { class: `group of-${group.source}`, "aria-label": t(`tab.${group.source}`) },
+      h(
+        "header",
+        {},
+        h("h2", {}, t(`tab.${group.source}`)),
+        h("span", { class: "muted small" }, `${named("mode", group.mode)} · ${number(group.took_ms ?? 0, group.took_ms < 10 ? 1 : 0)} ms`),
+        this.request.sources.length > 1 && h("button", { type: "button", class: "quiet small only", on: { click: () => go(group.source, [], this.query) } }, t("results.more", { source: t(`tab.${group.source}`) })),
+      ),
+      list,
+      more,
+    );
+  }
+
+  hit(group, hit) {
+    const told = described(group.source, hit);
+    const marks = { words: hit.matched ?? [] };
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: isWeak(hit) ? "hit weak" : "hit",
+        dataset: { hit: `${group.source}:${hit.id}` },
+        "aria-expanded": String(this.opened === `${group.source}:${hit.id}`),
+        on: { click: () => this.open(group, hit, button) },
+      },
+      ring(hit.score),
+      h(
+        "span",
+        { class: "what" },
+        h("span", { class: "title" }, highlighted(told.title, marks), told.place && h("span", { class: "place" }, told.place)),
+        told.text && told.text !== told.title && h("span", { class: "text" }, highlighted(excerpt(told.text, marks), marks)),
+      ),
+      h("span", { class: "legs" }, legMarks(hit)),
+    );
+    return button;
+  }
+
+  open(group, hit, button) {
+    this.opened = `${group.source}:${hit.id}`;
+    this.main.querySelectorAll(".hit").forEach((one) => one.setAttribute("aria-expanded", String(one.dataset.hit === this.opened)));
+    openDetail(explanation(group, hit, this.query), button, () => {
+      this.opened = null;
+      this.main.querySelectorAll(".hit").forEach((one) => one.setAttribute("aria-expanded", "false"));
+    });
+  }
+
+  /** An explanation that is open follows its hit while the question changes, and closes when the hit is gone. */
+  refreshDetail(groups) {
+    if (this.opened === null) return;
+    for (const group of groups) {
+      for (const hit of group.hits) {
+        if (`${group.source}:${hit.id}` === this.opened) {
+          this.open(group, hit, this.main.querySelector(`[data-hit="${CSS.escape(this.opened)}"]`));
+          return;
+        }
+      }
+    }
+    closeDetail();
+  }
+}
+
+/** Legs without a place get the one they have among these hits: not every source counts places itself. */
+function ranked(group) {
+  for (const name of ["vector", "keyword"]) {
+    const legs = group.hits.flatMap((hit) => (hit.legs ?? []).filter((leg) => leg.leg === name));
+    if (legs.length > 0 && legs.every((leg) => leg.rank === null)) {
+      [...legs].sort((one, other) => other.score - one.score).forEach((leg, at) => (leg.rank = at + 1));
+    }
+  }
+  return group;
+}
+
+function best(group) {
+  const strongest = Math.max(0, ...group.hits.map((hit) => hit.score ?? 0.45));
+  return group.hits.length === 0 ? -1 : strongest;
+}
+
+/** Below the border, and not a word in common. */
+function isWeak(hit) {
+  return hit.score !== null && hit.score !== undefined && hit.score < BORDER && (hit.matched ?? []).length === 0;
+}
+
+/** The score as a ring that closes. */
+export function ring(score) {
+  const around = 2 * Math.PI * 15;
+  const known = score !== null && score !== undefined;
+  const part = known ? Math.max(0, Math.min(1, score)) : 0;
+  return s(
+    "svg",
+    { class: known ? "ring" : "ring open", viewBox: "0 0 40 40", role: "img", "aria-label": known ? t("why.score", { value: score.toFixed(2) }) : t("mode.keyword") },
+    s("circle", { cx: 20, cy: 20, r: 15, class: "track" }),
+    known && s("circle", { cx: 20, cy: 20, r: 15, class: "arc", "stroke-dasharray": `${(part * around).toFixed(1)} ${around.toFixed(1)}`, transform: "rotate(-90 20 20)" }),
+    s("text", { x: 20, y: 24 }, known ? String(Math.round(part * 100)) : "–"),
+  );
+}
+
+/** Round for meaning, square for words: where each leg had it. */
+function legMarks(hit) {
+  return (hit.legs ?? [])
+    .filter((leg) => leg.rank !== null && (leg.leg === "vector" || leg.leg === "keyword"))
+    .map((leg) => {
+      const key = leg.leg === "vector" ? "why.meaning" : "why.words";
+      return h("span", { class: `leg ${leg.leg}`, title: `${t(key)} ${t("why.rank", { n: leg.rank })}` }, h("span", { class: "unseen" }, t(key)), String(leg.rank));
+    });
+}
+
+function nothing(query) {
+  return h("div", { class: "nothing" }, h("h2", {}, t("results.none", { query })), h("p", { class: "muted" }, t("results.none.hint")));
+}

@@ -1,0 +1,157 @@
+"""`POST /map`: vectors on a plane, with a question among them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import numpy as np
+from fastapi import APIRouter
+from pydantic import Field
+
+from homing.app import Homing
+from homing.embedders.chosen import provider_for
+from homing.embedders.provider import EmbeddingProvider
+from homing.errors import EmbeddingError
+from homing.search import NOTICES
+from homing.server.access import Reading
+from homing.server.body import Answer, Body, Name, Query
+from homing.server.embedded import SOURCES, Embedded, embedded
+from homing.server.found import FoundNotice
+from homing.server.projection import Projection, sample
+from homing.vectors import Matrix, Vector, score_of
+
+router = APIRouter(tags=["map"])
+
+NEAREST = 5
+DIGITS = 4
+
+
+class MapBody(Body):
+    """What to draw: one source or all of them, and a question to place among it."""
+
+    source: Literal["all", "skills", "documents", "memory"] = Field("all", examples=["documents"])
+    project: Name | None = Field(None, description="Only documents of this project.", examples=["novel"])
+    query: Query | None = Field(None, examples=["孤独的感觉"])
+    limit: int = Field(400, ge=2, le=2_000, description="How many points at most; more are sampled evenly.")
+
+
+class Place(Answer):
+    """Where something lies; the points lie within [-1, 1]."""
+
+    x: float = Field(examples=[0.31])
+    y: float = Field(examples=[-0.12])
+
+
+class MapPoint(Place):
+    """A vector. `group` is the document it is a paragraph of, or the kind of memory."""
+
+    id: str
+    source: str = Field(examples=["documents"])
+    group: str = Field(examples=["灯塔"])
+    label: str = Field(examples=["他一个人守着灯塔"])
+
+
+class MapNear(Answer):
+    """One of the vectors that are nearest to the question, in all dimensions and not only in the two that are drawn."""
+
+    id: str
+    source: str
+    label: str
+    score: float
+    cosine: float
+
+
+class MapAnswer(Answer):
+    """A map: `shown` is the share of all differences that the two directions show.
+
+    All vectors on it were made by `model`; those of other models are `left_out`. `total` counts what could be drawn.
+    Where the question could not be embedded `degraded` is true, and the map is without it.
+    """
+
+    model: str = Field(examples=["local/all-MiniLM-L6-v2-zh@384"])
+    points: list[MapPoint]
+    query: Place | None
+    near: list[MapNear]
+    shown: float = Field(examples=[0.34])
+    total: int
+    left_out: int
+    degraded: bool
+    reason: str | None = Field(examples=["vector:PROVIDER_UNAVAILABLE"])
+    notice: FoundNotice | None
+
+
+@router.post("/map")
+def draw_map(body: MapBody, caller: Reading) -> MapAnswer:
+    """Draw vectors on a plane, the same ones at the same places every time, with a question among them."""
+    app = caller.app
+    sources = SOURCES if body.source == "all" else (body.source,)
+    found = [one for source in sources for one in embedded(app, source, body.project)]
+    models = Counter(one.model for one in found)
+    model = models.most_common(1)[0][0] if models else ""
+    # Vectors of two models are never compared, not even by eye.
+    same = [one for one in found if one.model == model]
+    drawn = [same[at] for at in sample(len(same), body.limit)]
+    rows: Matrix = np.stack([one.vector for one in drawn]) if drawn else np.zeros((0, 1), dtype=np.float32)
+    projection = Projection.of(rows)
+    question, embedder, failure = _question(app, body.query, model) if drawn else (None, None, None)
+    return MapAnswer(
+        model=model,
+        points=_points(drawn, projection, rows),
+        query=None if question is None else _place(projection, question),
+        near=[] if question is None or embedder is None else _near(drawn, rows, question, embedder),
+        shown=round(projection.shown, DIGITS),
+        total=len(same),
+        left_out=len(found) - len(same),
+        degraded=failure is not None,
+        reason=None if failure is None else f"vector:{failure.code}",
+        notice=None if failure is None else FoundNotice(zh=NOTICES["vector"].zh, en=NOTICES["vector"].en),
+    )
+
+
+def _question(
+    app: Homing, query: str | None, model: str
+) -> tuple[Vector | None, EmbeddingProvider | None, EmbeddingError | None]:
+    """The vector of a question by the model that made the others; the error of a model that does not answer."""
+    try:
+        embedder = app.embedder
+        if query is None or embedder is None:
+            return None, None, None
+        embedder = provider_for(embedder, model)
+        return embedder.embed([query], kind="query")[0], embedder, None
+    except EmbeddingError as error:
+        return None, None, error
+
+
+def _points(drawn: list[Embedded], projection: Projection, rows: Matrix) -> list[MapPoint]:
+    return [
+        MapPoint(
+            id=one.id,
+            source=one.source,
+            group=one.group,
+            label=one.label,
+            x=round(float(x), DIGITS),
+            y=round(float(y), DIGITS),
+        )
+        for one, (x, y) in zip(drawn, projection.place(rows), strict=True)
+    ]
+
+
+def _place(projection: Projection, vector: Vector) -> Place:
+    ((x, y),) = projection.place(vector[np.newaxis, :])
+    return Place(x=round(float(x), DIGITS), y=round(float(y), DIGITS))
+
+
+def _near(drawn: list[Embedded], rows: Matrix, question: Vector, embedder: EmbeddingProvider) -> list[MapNear]:
+    cosines = rows @ question
+    best = np.argsort(-cosines, kind="stable")[:NEAREST]
+    return [
+        MapNear(
+            id=drawn[at].id,
+            source=drawn[at].source,
+            label=drawn[at].label,
+            score=score_of(float(cosines[at]), embedder.scale),
+            cosine=float(cosines[at]),
+        )
+        for at in best
+    ]
