@@ -198,6 +198,21 @@ class EmbeddingBuffer:
             self._wake.wait_for(lambda: self._drains_done >= asked and not self._at_work, timeout)
         return self.pending == 0
 
+    def run_batch(self, batch_size: int | None = None) -> bool:
+        """Embed one batch of what is due in the calling thread, beside the workers; whether there was anything."""
+        return self._run_batch(batch_size)
+
+    def hurry(self) -> None:
+        """Make everything due now, also what was put off or rests."""
+        self._outbox.hurry()
+        self.notify()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a batch is being embedded in this process."""
+        with self._wake:
+            return self._at_work > 0
+
     def dead_letters(self) -> list[DeadLetter]:
         """Requests that were given up."""
         return self._outbox.dead_letters()
@@ -231,12 +246,12 @@ class EmbeddingBuffer:
     def _batch_is_due(self) -> bool:
         return self._outbox.ready(self._options.batch_size, self._options.batch_seconds)
 
-    def _run_batch(self) -> bool:
+    def _run_batch(self, batch_size: int | None = None) -> bool:
         """One batch if anything is due; whether there was something."""
         with self._wake:
             self._at_work += 1
         try:
-            claimed = self._outbox.claim(self._options.batch_size, self._options.batch_bytes)
+            claimed = self._outbox.claim(batch_size or self._options.batch_size, self._options.batch_bytes)
             if claimed:
                 self._warn_when_full()
                 self._process(claimed)

@@ -13,6 +13,7 @@ from homing.cli import (
     config,
     demo,
     devices,
+    docs,
     doctor,
     embed,
     evaluate,
@@ -54,6 +55,7 @@ models.app.command(name="calibrate")(calibrate.calibrate_model)
 app.add_typer(skills.app, name="skills")
 app.add_typer(devices.app, name="devices")
 app.add_typer(rag.app, name="rag")
+app.add_typer(docs.app, name="docs")
 app.add_typer(models.app, name="models")
 app.add_typer(providers.app, name="providers")
 app.add_typer(store.app, name="store")

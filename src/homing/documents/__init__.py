@@ -1,6 +1,8 @@
 """Documents that can be searched while they are being written: saved at once, embedded by paragraph."""
 
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
+from homing.documents.importing import Imported, SkippedFile
+from homing.documents.reindexing import Reindexed
 from homing.documents.retrieval import Packed, PackedChunk, RagConfig
 from homing.documents.saved import Changes, Saved
 from homing.documents.service import DocumentService
@@ -10,9 +12,12 @@ __all__ = [
     "Chunk",
     "DocumentInfo",
     "DocumentService",
+    "Imported",
     "Packed",
     "PackedChunk",
     "ProjectInfo",
     "RagConfig",
+    "Reindexed",
     "Saved",
+    "SkippedFile",
 ]

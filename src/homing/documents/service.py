@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.database import Database
 from homing.documents.archive import Archive, Row
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
+from homing.documents.importing import Imported, import_folder
 from homing.documents.layout import wide_characters
+from homing.documents.reindexing import Progress, Reindexed, Reindexer
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
 from homing.documents.saved import Saved
 from homing.documents.saver import Saver
 from homing.documents.searching import Offsets, Query, Searcher
 from homing.documents.writer import Writer, collection_of
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import NotFound, StoreReadOnly
+from homing.errors import InvalidArgument, NotFound, StoreReadOnly
 from homing.records import Mode, Retrieved
 from homing.search import HybridOptions
 from homing.stores.arguments import checked_name, checked_text
@@ -55,6 +58,7 @@ class DocumentService:
         self.buffer = EmbeddingBuffer(embedder, store, self._database, options)
         self._writer = Writer(self._archive, self.buffer, store, settle=settle)
         self._saver = Saver(self._writer.write, self._writer.finish_drops)
+        self._reindexer = Reindexer(self._archive, self.buffer, store, embedder)
         self._searcher = Searcher(self._archive, self.buffer, store, embedder, hybrid or HybridOptions())
 
     def save(self, project: str, document: str, text: str) -> Saved:
@@ -209,6 +213,47 @@ class DocumentService:
     def update_config(self, **changes: Any) -> RagConfig:
         """Change some of the defaults of `retrieve` (top_k, min_score, max_tokens); they are kept."""
         return update_config(self._database, changes)
+
+    def reindex(
+        self,
+        project: str | None = None,
+        *,
+        document: str | None = None,
+        batch_size: int = 128,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Reindexed:
+        """Bring the index in order with the documents, and return when it is.
+
+        Chunks whose vector is missing, out of date or damaged are embedded, `batch_size` at a time; the others are not.
+        Killed half-way, the next one goes on: only the batch that was under way is embedded again. `progress` hears how
+        many chunks are in order, of how many; where `cancelled` says so it ends early, and what was done stays done.
+        """
+        if project is None and document is not None:
+            raise InvalidArgument("a document is named without its project; name both")
+        self._saver.settle(project)
+        with self._database.reading() as connection:
+            if project is not None and document is not None:
+                _checked(project, document)
+                rows = [self._row(project, document, connection)]
+            else:
+                rows = self._archive.rows(connection, project)
+        return self._reindexer.run(
+            rows,
+            sweep=document is None,
+            batch_size=batch_size,
+            progress=progress or (lambda done, total: None),
+            cancelled=cancelled or (lambda: False),
+        )
+
+    def import_folder(self, project: str, folder: str | Path, progress: Progress | None = None) -> Imported:
+        """Save every text file below a folder (md, txt, docx, epub, pdf …), named by its path there.
+
+        Files that did not change cost nothing; one that cannot be read is left out and told. Embedding goes on in the
+        background. `progress` hears how many files are done, of how many.
+        """
+        checked_name(project, "project")
+        return import_folder(Path(folder), lambda name, text: self.save(project, name, text).wait(), progress)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Write and embed everything that waits now; whether nothing is left."""

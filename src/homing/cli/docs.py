@@ -1,0 +1,266 @@
+"""`homing docs`: documents that are searched by paragraph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homing.cli.options import Data, Json
+from homing.cli.output import console, print_json, progress
+from homing.errors import InvalidArgument, NotFound
+
+if TYPE_CHECKING:
+    from homing.documents import DocumentService
+    from homing.records import Hit, Mode, Retrieved
+
+app = typer.Typer(help="Documents, searched by paragraph.", no_args_is_help=True, rich_markup_mode=None)
+
+Project = Annotated[str, typer.Argument(help="The project; it is made by the first document.")]
+Document = Annotated[str, typer.Argument(help="The name of the document.")]
+
+
+@app.command()
+def add(
+    project: Project,
+    document: Document,
+    file: Annotated[Path | None, typer.Argument(help="A file to read; without it, standard input.")] = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Save a document; only paragraphs that say something new are embedded."""
+    if file is None:
+        text = sys.stdin.read()
+    else:
+        from homing.files import read_file
+
+        text = read_file(file).text
+    with opened(data) as documents:
+        changes = documents.save(project, document, text).wait()
+        with progress("Embedding", quiet=json) as step:
+            left = _embed(documents, step)
+    if json:
+        print_json({"project": project, "document": document, "changes": changes, "waiting": left})
+        return
+    counts = {name: len(getattr(changes, name)) for name in ("changed", "unchanged", "moved", "removed")}
+    console().print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    _tell_waiting(left)
+
+
+@app.command(name="import")
+def import_folder(
+    project: Project,
+    folder: Annotated[Path, typer.Argument(help="A folder with .md, .txt, .docx, .epub or .pdf files.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Save every file below a folder as a document, named by its path there."""
+    with opened(data) as documents:
+        with progress("Reading", quiet=json) as step:
+            report = documents.import_folder(project, folder, step)
+        with progress("Embedding", quiet=json) as step:
+            left = _embed(documents, step)
+    if json:
+        print_json({"report": report, "waiting": left})
+        return
+    told = f"{len(report.documents)} written, {len(report.unchanged)} unchanged, {len(report.skipped)} left out"
+    console().print(f"{told}; {report.chunks} paragraphs", markup=False)
+    for note in report.notes:
+        console().print(f"  {note}", markup=False)
+    for one in report.skipped:
+        console(stderr=True).print(f"  {one.path}: {one.reason}", markup=False)
+    _tell_waiting(left)
+
+
+@app.command(name="list")
+def list_documents(
+    project: Annotated[str | None, typer.Argument(help="A project; without it, the projects.")] = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Show the projects, or the documents of one."""
+    from rich.table import Table
+    from rich.text import Text
+
+    with opened(data) as documents:
+        found: list[Any] = [*documents.projects()] if project is None else [*documents.documents(project)]
+    if json:
+        print_json(found)
+        return
+    names = ("documents", "chunks", "pending") if project is None else ("characters", "chunks", "pending")
+    table = Table("project" if project is None else "document", *names)
+    for one in found:
+        table.add_row(Text(one.id), *(str(getattr(one, name)) for name in names))
+    console().print(table)
+
+
+@app.command()
+def show(
+    project: Project,
+    document: Document,
+    chunks: Annotated[bool, typer.Option("--chunks", help="Its paragraphs with their ids and places.")] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Print a document, or its paragraphs."""
+    with opened(data) as documents:
+        text = documents.text(project, document)
+        found = documents.chunks(project, document) if chunks or json else []
+    if json:
+        print_json({"project": project, "document": document, "text": text, "chunks": found})
+    elif not chunks:
+        typer.echo(text)
+    else:
+        for one in found:
+            waits = "  (waits for its vector)" if one.pending else ""
+            typer.echo(f"{one.id}  {one.start_offset}-{one.end_offset}{waits}\n    {' '.join(one.text.split())}")
+
+
+@app.command()
+def search(
+    project: Project,
+    query: Annotated[str, typer.Argument(help='A question; in keyword mode, "…" and 「…」 are phrases.')],
+    mode: Annotated[str, typer.Option(help="semantic, keyword or hybrid.")] = "semantic",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
+    min_score: Annotated[float, typer.Option(help="Leave out what means something else; 0 shows everything.")] = 0.55,
+    offset: Annotated[int, typer.Option(help="How many to pass over: the next page.")] = 0,
+    document: Annotated[str | None, typer.Option(help="Only this document.")] = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Search the paragraphs of a project."""
+    with opened(data) as documents:
+        found = documents.search(
+            project,
+            query,
+            mode=_mode(mode),
+            top_k=limit,
+            min_score=min_score,
+            offset=offset,
+            document=document,
+        )
+    if json:
+        print_json({"query": query, **_as_json(found)})
+    else:
+        _show(found)
+
+
+@app.command()
+def remove(
+    project: Project,
+    document: Annotated[str | None, typer.Argument(help="A document; without it, the whole project.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete a whole project without asking.")] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Delete a document, or a project, with everything that was made of it."""
+    with opened(data) as documents:
+        if document is not None:
+            if not documents.delete(project, document):
+                raise NotFound(f"there is no document {document!r} in project {project!r}; see homing docs list")
+            removed = 1
+        else:
+            count = len(documents.documents(project))
+            if not count:
+                raise NotFound(f"there is no project {project!r}; see homing docs list")
+            if not yes:
+                typer.confirm(f"Delete {count} documents of {project}?", abort=True, err=True)
+            removed = documents.delete_project(project)
+        documents.flush()
+    print_json({"removed": removed}) if json else console().print(f"{removed} removed")
+
+
+@app.command()
+def reindex(
+    project: Annotated[str | None, typer.Argument(help="A project; without it, all of them.")] = None,
+    document: Annotated[str | None, typer.Option(help="Only this document.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Paragraphs embedded together.")] = 128,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Embed what has no vector, or a damaged one; what is in order is left alone."""
+    with opened(data) as documents, progress("Embedding", quiet=json) as step:
+        report = documents.reindex(project, document=document, batch_size=batch_size, progress=step)
+    if json:
+        print_json(report)
+        return
+    console().print(
+        f"{report.chunks} paragraphs of {report.documents} documents: {report.embedded} embedded, "
+        f"{report.repaired} damaged, {report.removed} leftovers removed"
+    )
+    _tell_waiting(report.waiting)
+
+
+@contextmanager
+def opened(data: Path | None) -> Iterator[DocumentService]:
+    """The documents of a data folder, or of the one that is set."""
+    from homing.app import open_app
+    from homing.config import load
+
+    settings = load().settings
+    with open_app(data or settings.data, settings=settings) as app:
+        yield app.documents
+
+
+def _mode(name: str) -> Mode:
+    if name in ("semantic", "keyword", "hybrid"):
+        return name  # type: ignore[return-value]
+    raise InvalidArgument(f"no mode named {name!r}; known: semantic, keyword, hybrid")
+
+
+def _embed(documents: DocumentService, step: Callable[[int, int], None]) -> int:
+    """Wait for the queue, telling how far it is; returns how many are left."""
+    total = documents.buffer.pending
+    with ThreadPoolExecutor(1) as worker:
+        working = worker.submit(documents.flush)
+        while not working.done():
+            step(max(0, total - documents.buffer.pending), total)
+            wait([working], timeout=0.2)
+        working.result()
+    return documents.buffer.pending
+
+
+def _tell_waiting(left: int) -> None:
+    if left:
+        told = f"{left} paragraphs wait for the embedding model; words find them (homing docs reindex)"
+        console(stderr=True).print(told)
+
+
+def _as_json(found: Retrieved) -> dict[str, Any]:
+    return {
+        "mode": found.mode,
+        "degraded": found.degraded,
+        "reason": found.reason,
+        "notice": found.notice,
+        "hits": [_fields(hit) for hit in found],
+        "timings": found.timings,
+    }
+
+
+def _fields(hit: Hit) -> dict[str, Any]:
+    return {name: getattr(hit, name) for name in ("id", "text", "score", "cosine", "fused", "keywords", "metadata")}
+
+
+def _show(found: Retrieved) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    out = console()
+    if found.notice is not None:
+        out.print(Text(str(found.notice), "yellow"))
+    if not found:
+        out.print("没有找到相关的段落 / No paragraph is about that.")
+    for hit in found:
+        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
+        place = f"{hit.metadata['document_id']} {hit.metadata['start_offset']}"
+        waits = "  pending" if hit.metadata["pending"] else ""
+        out.print(Text.assemble((f"{score}  ", "bold green"), (place, "cyan"), (waits, "yellow")))
+        shown = Text(hit.metadata["snippet"])
+        for start, end in hit.metadata["snippet_highlights"]:
+            shown.stylize("bold yellow", start, end)
+        out.print(Padding(shown, (0, 0, 0, 6)), soft_wrap=False)
