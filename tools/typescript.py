@@ -44,12 +44,12 @@ def definition(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """A named type."""
     if told := schema.get("description"):
         yield f"/** {' '.join(told.split())} */"
-    if schema.get("type") != "object" or ("properties" not in schema and schema.get("additionalProperties")):
+    if schema.get("type") != "object" or not schema.get("properties"):
         yield f"export type {name} = {typed(schema)};"
         return
     required = schema.get("required", ())
     yield f"export interface {name} {{"
-    for field, one in schema.get("properties", {}).items():
+    for field, one in schema["properties"].items():
         if comment := remark(one):
             yield f"  /** {comment} */"
         yield f"  {field}{'' if field in required else '?'}: {typed(one)};"
@@ -78,7 +78,7 @@ def typed(schema: Mapping[str, Any]) -> str:
         inner = typed(schema["items"])
         return f"Array<{inner}>" if " " in inner else f"{inner}[]"
     if schema["type"] == "object":
-        return "Record<string, unknown>"
+        return f"Record<string, {'unknown' if schema.get('additionalProperties', True) else 'never'}>"
     return PLAIN[schema["type"]]
 
 

@@ -112,7 +112,7 @@ export interface EmbeddingGenerateResponse {
   embeddings: number[][];
 }
 
-/** Embed what has no vector yet, or one of another model. */
+/** Bring the index in order: embed what has no vector, one of another model, or a damaged one. */
 export interface EmbeddingReindexRequest {
   /** null: every project. Default: null. */
   projectId?: string | null;
@@ -124,14 +124,17 @@ export interface EmbeddingReindexRequest {
 
 /** What was done. */
 export interface EmbeddingReindexResponse {
-  /** What made the vectors: provider/model@dimensions. */
-  model: string;
+  documents: number;
   /** How many paragraphs were looked at. */
   chunks: number;
   /** How many of them had to be embedded. */
   embedded: number;
-  /** How many could not be embedded; words find them. */
-  failed: number;
+  /** How many of those because their vector was damaged. */
+  repaired: number;
+  /** How many entries of the index belonged to no paragraph. */
+  removed: number;
+  /** How many still have no vector, because the model did not answer. */
+  pending: number;
 }
 
 /** Find the paragraphs of a project that a text is about. */
@@ -227,8 +230,7 @@ export interface ProjectEntry {
 }
 
 /** Ask which projects there are. */
-export interface ProjectListRequest {
-}
+export type ProjectListRequest = Record<string, never>;
 
 /** The projects by id. */
 export interface ProjectListResponse {
@@ -246,8 +248,7 @@ export interface RagChunk {
 }
 
 /** Ask for the configuration. */
-export interface RagConfigGetRequest {
-}
+export type RagConfigGetRequest = Record<string, never>;
 
 /** The configuration as it is. */
 export interface RagConfigGetResponse {
@@ -360,7 +361,7 @@ export interface Channels {
   "embedding:generate": { request: EmbeddingGenerateRequest; response: EmbeddingGenerateResponse };
   /** Find the paragraphs of a project that a text is about. */
   "embedding:search": { request: EmbeddingSearchRequest; response: EmbeddingSearchResponse };
-  /** Embed what has no vector yet, or one of another model. */
+  /** Bring the index in order: embed what has no vector, one of another model, or a damaged one. */
   "embedding:reindex": { request: EmbeddingReindexRequest; response: EmbeddingReindexResponse };
   /** Ask whether the model answers and how much waits for it. */
   "embedding:status": { request: EmbeddingStatusRequest; response: EmbeddingStatusResponse };

@@ -60,7 +60,7 @@ def search(app: Homing, request: EmbeddingSearchRequest, work: Work) -> Embeddin
 
 
 def reindex(app: Homing, request: EmbeddingReindexRequest, work: Work) -> EmbeddingReindexResponse:
-    """Embed what has no vector of the model that holds now."""
+    """Bring the index in order with the documents."""
     if request.document_id is not None and request.project_id is None:
         raise InvalidArgument("embedding:reindex: a document belongs to a project; send projectId too")
     done = app.documents.reindex(
@@ -71,7 +71,14 @@ def reindex(app: Homing, request: EmbeddingReindexRequest, work: Work) -> Embedd
         cancelled=work.cancelled,
     )
     work.go_on()
-    return EmbeddingReindexResponse(model=done.model, chunks=done.chunks, embedded=done.embedded, failed=done.failed)
+    return EmbeddingReindexResponse(
+        documents=done.documents,
+        chunks=done.chunks,
+        embedded=done.embedded,
+        repaired=done.repaired,
+        removed=done.removed,
+        pending=done.waiting,
+    )
 
 
 def status(app: Homing, request: EmbeddingStatusRequest, work: Work) -> EmbeddingStatusResponse:

@@ -70,7 +70,7 @@ class EmbeddingSearchResponse(Response):
 
 
 class EmbeddingReindexRequest(Request):
-    """Embed what has no vector yet, or one of another model."""
+    """Bring the index in order: embed what has no vector, one of another model, or a damaged one."""
 
     project_id: Name | None = Field(None, description="null: every project.")
     document_id: Name | None = Field(None, description="null: every document of the project.")
@@ -80,10 +80,12 @@ class EmbeddingReindexRequest(Request):
 class EmbeddingReindexResponse(Response):
     """What was done."""
 
-    model: str = Field(description="What made the vectors: provider/model@dimensions.")
+    documents: int
     chunks: int = Field(description="How many paragraphs were looked at.")
     embedded: int = Field(description="How many of them had to be embedded.")
-    failed: int = Field(description="How many could not be embedded; words find them.")
+    repaired: int = Field(description="How many of those because their vector was damaged.")
+    removed: int = Field(description="How many entries of the index belonged to no paragraph.")
+    pending: int = Field(description="How many still have no vector, because the model did not answer.")
 
 
 class EmbeddingStatusRequest(Request):

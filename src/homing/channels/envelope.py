@@ -58,7 +58,12 @@ def broken(channel: str) -> Envelope:
 
 def codes() -> list[str]:
     """Every code that an error of a channel may carry."""
-    return sorted({INTERNAL, *(kind.code for root in RAISED_HERE for kind in _tree(root))})
+    return sorted({INTERNAL, *(kind.code for kind in kinds())})
+
+
+def kinds() -> list[type[HomingError]]:
+    """Every error that a channel may answer with."""
+    return [kind for root in RAISED_HERE for kind in _tree(root)]
 
 
 def refusal(channel: str, request: type[BaseModel], error: ValidationError) -> InvalidArgument:
