@@ -17,7 +17,7 @@ from tests.skills.folders import front, write_skill
 T = TypeVar("T")
 
 STORY = "他一个人守着灯塔，三十年没有和人说话。\n\n海鸥每天清晨飞过，从不停留。"
-MANUAL = "Amend a commit that was not pushed yet with `git commit --amend`.\n\n繁體字也要找得到。"
+MANUAL = "Amend a commit that was not pushed yet with `git commit --amend`.\n\n推送之後就不要再修改提交。"
 HOME = {
     "rooms": [{"name": "客厅", "aliases": ["living room"]}, {"name": "卧室", "aliases": ["bedroom"]}],
     "devices": [
@@ -48,11 +48,18 @@ def furnish(folder: Path) -> Homing:
 def with_client(server: Any, ask: Callable[[Client], Awaitable[T]]) -> T:
     """What `ask` gets from a client that is connected to the server."""
 
-    async def run() -> T:
+    async def run() -> T | Exception:
         async with Client(server, read_timeout_seconds=60) as client:
-            return await ask(client)
+            try:
+                return await ask(client)
+            except Exception as error:
+                # Raised out here it would come wrapped in the groups of the client's tasks.
+                return error
 
-    return anyio.run(run)
+    answer = anyio.run(run)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def call(server: Any, tool: str, **arguments: Any) -> CallToolResult:
@@ -75,7 +82,8 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
     """What a program reads; the call must have gone well."""
     assert not result.is_error, text_of(result)
     assert result.structured_content is not None
-    return result.structured_content
+    data: dict[str, Any] = result.structured_content
+    return data
 
 
 def error_of(result: CallToolResult) -> dict[str, Any]:

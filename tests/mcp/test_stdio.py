@@ -80,19 +80,27 @@ def test_an_error_of_the_tool_leaves_the_server_running(server: StdioServerParam
     with_client(server, ask)
 
 
-def spoken(arguments: list[str], *messages: dict[str, Any], before: str = "") -> subprocess.CompletedProcess[str]:
-    lines = "".join(json.dumps(message) + "\n" for message in messages)
-    return subprocess.run(
+def spoken(lines: list[str], answers: int, *arguments: str, before: str = "") -> tuple[list[str], str, int]:
+    """What the process writes to its two outputs when it is sent these lines, and how it ends."""
+    process = subprocess.Popen(
         [sys.executable, "-c", before + RUN, *arguments],
-        input=lines,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        encoding="utf-8",
         env=environment(),
     )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("".join(f"{line}\n" for line in lines))
+    process.stdin.flush()
+    read = [process.stdout.readline() for _ in range(answers)]
+    rest, errors = process.communicate(timeout=60)
+    return [*read, *rest.splitlines()], errors, process.returncode
 
 
-HELLO = (
+HELLO = [
     {
         "jsonrpc": "2.0",
         "id": 1,
@@ -104,7 +112,7 @@ HELLO = (
         },
     },
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
-)
+]
 
 
 def asked(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -112,29 +120,22 @@ def asked(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def test_standard_output_holds_answers_and_nothing_else_whatever_a_library_prints(data: Path) -> None:
-    done = spoken(["-v", "mcp", "--data", str(data)], *HELLO, asked(2, "recall", query="灯塔"), before=NOISY)
+    lines = [json.dumps(one) for one in [*HELLO, asked(2, "recall", query="灯塔")]]
+    answers, errors, code = spoken(lines, 2, "-v", "mcp", "--data", str(data), before=NOISY)
     # What was printed before the command began is not ours to take back.
-    lines = done.stdout.removeprefix("before").splitlines()
-    assert [json.loads(line)["id"] for line in lines] == [1, 2]
-    assert "a library prints" in done.stderr
-    assert "and one that is not Python" in done.stderr
-    assert "a child, too" in done.stderr
-    assert done.returncode == 0
+    answers[0] = answers[0].removeprefix("before")
+    assert [json.loads(line)["id"] for line in answers] == [1, 2]
+    assert "a library prints" in errors
+    assert "and one that is not Python" in errors
+    assert "a child, too" in errors
+    assert code == 0
 
 
 def test_a_client_that_speaks_nonsense_is_answered_and_the_next_line_counts(data: Path) -> None:
-    lines = "".join(json.dumps(message) + "\n" for message in HELLO)
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, "mcp", "--data", str(data)],
-        input=lines + "{oops\n" + json.dumps(asked(7, "recall", query="灯塔")) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment(),
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers[-1]["id"] == 7
-    assert not answers[-1]["result"]["isError"]
+    lines = [*map(json.dumps, HELLO), "{oops", json.dumps(asked(7, "recall", query="灯塔"))]
+    answers, _, code = spoken(lines, 2, "mcp", "--data", str(data))
+    last = json.loads(answers[-1])
+    assert (last["id"], last["result"].get("isError", False), code) == (7, False, 0)
 
 
 def test_a_wrong_setting_is_told_on_standard_error_and_by_the_exit_code(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_skill_is_read_by_the_id_and_the_name_that_were_found(server: Any) -> 
         ("how lonely he is", "第一章"),
         ("海鸥", "第一章"),
         ("修改还没推送的提交", "git"),
-        ("繁体", "git"),
+        ("推送", "git"),
     ],
 )
 def test_a_passage_is_found_over_all_projects(server: Any, query: str, document: str) -> None:
@@ -187,7 +187,7 @@ def test_found_text_stands_between_marks_that_it_cannot_write(tmp_path: Path) ->
 def test_words_answer_while_the_model_is_down_and_the_answer_says_so(tmp_path: Path) -> None:
     settings = load(
         overrides={
-            "embedding": {"provider_id": "down", "model": "m"},
+            "embedding": {"provider_id": "down", "model": "m", "dimensions": 8},
             "providers": {"down": {"type": "openai", "api_key": "k", "base_url": "http://127.0.0.1:9/v1"}},
         }
     ).settings

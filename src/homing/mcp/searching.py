@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from homing.errors import NotFound
 from homing.mcp.addresses import document_uri
 from homing.mcp.results import Passage
 from homing.records import Hit, Mode, Notice, Retrieved
@@ -31,10 +32,15 @@ def told(answer: Answered, count: int, what: str) -> str:
     return f"{line} {answer.notice}" if answer.notice is not None else line
 
 
-def passages_of(app: Homing, query: str, *, project: str, limit: int, mode: Mode) -> tuple[Retrieved, list[Passage]]:
-    """The passages that a query is about, the best first; of all projects where none is named."""
-    projects = [project] if project else [one.id for one in app.documents.projects()]
-    answers = {one: app.documents.search(one, query, mode=mode, top_k=limit) for one in projects}
+def passages_of(
+    app: Homing, query: str, *, project: str, limit: int, mode: Mode, threshold: float | None
+) -> tuple[Retrieved, list[Passage]]:
+    """The passages that a query is about, the best first; of all projects where none is named. Raises NotFound."""
+    known = [one.id for one in app.documents.projects()]
+    if project and project not in known:
+        raise NotFound(f"there is no project {project!r}; there are: {', '.join(known) or 'none'}")
+    projects = [project] if project else known
+    answers = {one: app.documents.search(one, query, mode=mode, top_k=limit, min_score=threshold) for one in projects}
     hits = [(one, hit) for one, answer in answers.items() for hit in answer]
     if len(projects) > 1:
         # Places in two projects cannot be compared, nearness can.

@@ -42,6 +42,7 @@ EMBEDDING_SECONDS = 2.0
 
 Query = Annotated[str, Field(min_length=1, max_length=8_000, description="in Chinese, English or both")]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
+Threshold = Annotated[float | None, Field(ge=0, le=1, description="leave out what scores less; 0.5 is a good one")]
 Session = Annotated[str, Field(description="only what belongs to this conversation")]
 Collection = Literal["knowledge", "observation", "reflection", "learning"]
 
@@ -77,7 +78,7 @@ class Tools:
         query: Query,
         ctx: Context,
         limit: Limit = 5,
-        threshold: Annotated[float | None, Field(ge=0, le=1, description="leave out skills that score less")] = None,
+        threshold: Threshold = None,
     ) -> Annotated[CallToolResult, SkillsFound]:
         """Find the skills (SKILL.md folders) that fit a request. Call this before a task that a skill may exist for."""
         skills = self._access(ctx).app.skills
@@ -130,9 +131,11 @@ class Tools:
         mode: Annotated[
             Literal["hybrid", "semantic", "keyword"], Field(description="hybrid: by meaning and by words")
         ] = "hybrid",
+        threshold: Threshold = None,
     ) -> Annotated[CallToolResult, PassagesFound]:
         """Find passages in the user's documents (novels, notes, manuals) by meaning and by words."""
-        answer, rows = passages_of(self._access(ctx).app, query, project=project, limit=limit, mode=mode)
+        app = self._access(ctx).app
+        answer, rows = passages_of(app, query, project=project, limit=limit, mode=mode, threshold=threshold)
         return found(told(answer, len(rows), "passage"), PassagesFound(passages=rows, **how(answer)), rows)
 
     @told_as_tool_error
