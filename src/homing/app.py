@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.folders.index import FolderIndex
+    from homing.knowledge.knowledge_base import KnowledgeBase
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
     from homing.rag.memory import Rag
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DEFAULT_COLLECTION = "default"
+OWNER = "owner"
+"""The user whose data is in the folder itself: who runs the program, or the server."""
 
 
 def open_app(path: str | Path = "data", *, settings: Settings | None = None) -> Homing:
@@ -67,8 +70,10 @@ class Homing:
 
     @property
     def stores(self) -> list[Store]:
-        """Every store of this folder: what a change of the model is for."""
-        return [self.store]
+        """Every store of this folder, and every user's view of it: what a change of the model is for."""
+        from homing.knowledge.shelf import views
+
+        return [self.store, *views(self.store)]
 
     @cached_property
     def switch(self) -> ModelSwitch:
@@ -127,6 +132,22 @@ class Homing:
             store=self.store,
             embedder=self.embedder,
             hybrid=self.search_options,
+        )
+
+    def knowledge(self, user: str | int = OWNER) -> KnowledgeBase:
+        """The knowledge base of one user; without a user, of whoever runs this.
+
+        Where the store keeps users apart by itself (PostgreSQL), everybody's is in the store that the settings name.
+        """
+        from homing.knowledge.knowledge_base import KnowledgeBase
+        from homing.stores.users import KeepsUsersApart
+
+        named = self.store if self._shared is None else self._shared.store
+        return KnowledgeBase(
+            user,
+            store=named if isinstance(named, KeepsUsersApart) else self.store,
+            embedder=self.embedder,
+            options=self.search_options,
         )
 
     @cached_property

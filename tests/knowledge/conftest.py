@@ -1,0 +1,58 @@
+"""Knowledge bases on every store that there is: files, and a real server, with the rows of users fenced or not."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from homing.knowledge import KnowledgeBase
+from homing.stores.postgres.server import LocalServer
+from homing.stores.postgres.store import PostgresStore
+from homing.stores.registry import open_store
+from homing.stores.store import Store
+from homing.testing.fake import FakeEmbedder
+
+Open = Callable[..., KnowledgeBase]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[LocalServer]:
+    # Not pytest's folder: as root the server runs as somebody who may not enter it.
+    folder = Path(tempfile.mkdtemp(prefix="homing-test-knowledge-"))
+    folder.chmod(0o755)
+    one = LocalServer(folder / "server", settings={"fsync": "off", "full_page_writes": "off"})
+    one.start()
+    yield one
+    one.remove()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["sqlite", "lance", "postgres", "fenced postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "sqlite":
+        opened = open_store(f"sqlite:///{tmp_path / 'homing.db'}")
+    elif request.param == "lance":
+        opened = open_store(f"lance://{tmp_path / 'lance'}")
+    else:
+        server = request.getfixturevalue("server")
+        opened = PostgresStore(
+            server.url, schema=f"k_{secrets.token_hex(4)}", row_security=request.param.startswith("fenced")
+        )
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def embedder() -> FakeEmbedder:
+    return FakeEmbedder()
+
+
+@pytest.fixture
+def base(store: Store, embedder: FakeEmbedder) -> Open:
+    """The knowledge base of a user."""
+    return lambda user="alice": KnowledgeBase(user, store=store, embedder=embedder)
