@@ -17,6 +17,9 @@ from homing.records import Hit, Leg, LegShare
 from homing.text.keywords import extract_keywords
 from homing.vectors import score_of
 
+DEEPEST = 2_000
+"""Matches of one leg beyond which nobody looks for a file that has not had its turn."""
+
 log = logging.getLogger(__name__)
 
 
@@ -28,7 +31,9 @@ class Question:
         self.source = source
         self.options = options
         self.user_id = user_id
+        self.depth = options.depth
         self.asked: Asked | None = None
+        self._full: dict[Leg, bool] = {}
 
     @cached_property
     def keywords(self) -> list[str]:
@@ -38,9 +43,10 @@ class Question:
     def vector(self) -> list[Found]:
         """The nearest rows whose similarity reaches the threshold."""
         with span("homing.vector_search") as noted:
-            asked = self.asked = self.source.ask(self.query)
+            asked = self.asked = self.asked or self.source.ask(self.query)
             options = self.options
-            found = self.source.nearest(asked, options.depth, options.filter, deadline=options.deadline)
+            found = self.source.nearest(asked, self.depth, options.filter, deadline=options.deadline)
+            self._full["vector"] = len(found) >= self.depth
             near = [
                 one
                 for one in found
@@ -56,9 +62,17 @@ class Question:
                 journal.no_keywords(self.options, self.query, self.user_id)
                 return []
             options = self.options
-            found = self.source.matching(self.keywords, options.depth, options.filter, deadline=options.deadline)
+            found = self.source.matching(self.keywords, self.depth, options.filter, deadline=options.deadline)
+            self._full["keyword"] = len(found) >= self.depth
             noted.set_attribute("homing.results", len(found))
             return found
+
+    def deepen(self) -> bool:
+        """Whether the legs have more to give; if so they give it when they are asked again."""
+        if self.depth >= DEEPEST or not any(self._full.values()):
+            return False
+        self.depth = min(DEEPEST, self.depth * 4)
+        return True
 
 
 def fused(question: Question, answers: Mapping[Leg, Sequence[Found]]) -> tuple[Hit, ...]:

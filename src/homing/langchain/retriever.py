@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, ClassVar
@@ -25,10 +25,11 @@ from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.question import Question, fused
 from homing.langchain.source import Source
 from homing.langchain.sources import source_of
+from homing.langchain.table import calling_loop
 from homing.langchain.tracing import in_this_context, span
 from homing.langchain.users import checked_user
 from homing.legs import Outcome, run_legs
-from homing.records import Leg, Mode, Retrieved
+from homing.records import Hit, Leg, Mode, Retrieved
 from homing.search import NOTICES
 from homing.text.keywords import extract_keywords
 
@@ -86,6 +87,7 @@ class HybridRetriever(BaseRetriever):
         options = _options(self.options, overrides)
         if overrides:
             journal.unbalanced(options)
+        self._source.check(options.filter)
         if not query.strip():
             return Retrieved((), "hybrid")
         told = {"query": query} if options.log_query else {}
@@ -98,22 +100,23 @@ class HybridRetriever(BaseRetriever):
     def _search(self, query: str, options: HybridRetrieverOptions) -> Retrieved:
         started = time.perf_counter()
         question = Question(query, self._source, options, self.user_id)
-        outcomes = self._ask(question)
-        journal.failed(outcomes, self.user_id)
-        answers = {leg: outcome.value for leg, outcome in outcomes.items() if outcome.value is not None}
-        if not answers:
-            raise _all_failed(outcomes)
-        fusing = time.perf_counter()
-        with span("homing.rrf_fusion"):
-            hits = fused(question, answers)
+        while True:
+            outcomes = self._ask(question)
+            answers = {leg: outcome.value for leg, outcome in outcomes.items() if outcome.value is not None}
+            if not answers:
+                journal.failed(outcomes, self.user_id)
+                raise _all_failed(outcomes)
+            fusing = time.perf_counter()
+            with span("homing.rrf_fusion"):
+                hits = fused(question, answers)
+            # Where one file has used up its places, those of the others may lie deeper.
+            if options.max_per_file is None or len(hits) == options.limit or not question.deepen():
+                break
         finished = time.perf_counter()
+        journal.failed(outcomes, self.user_id)
         timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()}
         timings |= {"fusion_ms": (finished - fusing) * 1000, "total_ms": (finished - started) * 1000}
-        broken: list[Leg] = [leg for leg in outcomes if leg not in answers]
-        answer = Retrieved(hits, _mode(answers), timings=timings)
-        if broken:
-            reason = f"{broken[0]}:{outcomes[broken[0]].code}"
-            answer = Retrieved(hits, _mode(answers), True, reason, NOTICES[broken[0]], timings)
+        answer = _answer(hits, outcomes, timings)
         counts = {leg: len(found) for leg, found in answers.items()}
         journal.done(options, query, question.keywords, counts, answer, self.user_id)
         return answer
@@ -132,9 +135,14 @@ class HybridRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **overrides: Any
     ) -> list[Document]:
-        # The work waits for threads of its own; ours only waits for it, without standing in the way of the loop.
-        work = in_this_context(lambda: self.retrieve(query, **overrides))
-        answer = await asyncio.get_running_loop().run_in_executor(_waiting(), work)
+        # The legs have threads of their own; this one waits for them, out of the way of the loop.
+        loop = asyncio.get_running_loop()
+        token = calling_loop.set(loop)
+        try:
+            work = in_this_context(lambda: self.retrieve(query, **overrides))
+        finally:
+            calling_loop.reset(token)
+        answer = await loop.run_in_executor(_waiting(), work)
         return [as_document(hit, answer, self.user_id) for hit in answer]
 
 
@@ -162,10 +170,13 @@ def _options(
         ) from error
 
 
-def _mode(answers: Mapping[Leg, Sequence[Any]]) -> Mode:
-    if len(answers) == 2:
-        return "hybrid"
-    return "semantic" if "vector" in answers else "keyword"
+def _answer(hits: tuple[Hit, ...], outcomes: Mapping[Leg, Outcome[Any]], timings: Mapping[str, float]) -> Retrieved:
+    failed = [leg for leg, outcome in outcomes.items() if not outcome.ok]
+    if not failed:
+        return Retrieved(hits, "hybrid", timings=timings)
+    leg = failed[0]
+    mode: Mode = "keyword" if leg == "vector" else "semantic"
+    return Retrieved(hits, mode, True, f"{leg}:{outcomes[leg].code}", NOTICES[leg], timings)
 
 
 def _all_failed(outcomes: Mapping[Leg, Outcome[Any]]) -> RetrievalFailed:

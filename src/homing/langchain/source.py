@@ -48,13 +48,16 @@ class Source(Protocol):
     def collection(self) -> str:
         """What the place is called: a table, a collection."""
 
+    def check(self, narrowed: Filter | None) -> None:
+        """Raise InvalidArgument for a filter that the place cannot answer."""
+
     def ask(self, query: str) -> Asked:
         """The query in the space of the rows' vectors. Raises what the embeddings raise."""
 
-    def nearest(self, asked: Asked, limit: int, filter: Filter | None, *, deadline: float) -> list[Found]:  # noqa: A002
+    def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
         """The rows nearest to a vector, `limit` of them if the user has so many."""
 
-    def matching(self, keywords: Sequence[str], limit: int, filter: Filter | None, *, deadline: float) -> list[Found]:  # noqa: A002
+    def matching(self, keywords: Sequence[str], limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
         """The rows that contain keywords, those with most of them first, `limit` of them if there are so many."""
 
     def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:

@@ -12,6 +12,7 @@ from homing.langchain.embeddings import ask
 from homing.langchain.library import Embeddings
 from homing.langchain.source import Asked, Filter, Found
 from homing.records import Match
+from homing.stores.attributes import wanted
 from homing.stores.store import SearchOptions, Store
 from homing.stores.switching import model_of
 from homing.text.folding import fold
@@ -57,21 +58,25 @@ class StoreSource:
     def _rows(self) -> UserStore:
         return self._store  # type: ignore[return-value]
 
+    def check(self, narrowed: Filter | None) -> None:
+        """Raise InvalidArgument for a filter that is more than equality."""
+        wanted(SearchOptions(equalities(narrowed)))
+
     def ask(self, query: str) -> Asked:
         """The query, embedded by the model that made the collection's vectors."""
         if isinstance(self._embeddings, EmbeddingProvider):
             return ask(provider_for(self._embeddings, model_of(self._rows, self.collection)), query)
         return ask(self._embeddings, query)
 
-    def nearest(self, asked: Asked, limit: int, filter: Filter | None, *, deadline: float) -> list[Found]:  # noqa: A002
+    def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
         """The nearest rows; the server's own limit on a statement is the store's."""
-        options = SearchOptions(equalities(filter), model=asked.model)
+        options = SearchOptions(equalities(narrowed), model=asked.model)
         found = self._rows.search(self.collection, as_vector(asked.vector), limit, options)
         return [Found(one.id, one.text, one.metadata, cosine=one.cosine) for one in found]
 
-    def matching(self, keywords: Sequence[str], limit: int, filter: Filter | None, *, deadline: float) -> list[Found]:  # noqa: A002
+    def matching(self, keywords: Sequence[str], limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
         """The rows with most of the keywords."""
-        options = SearchOptions(equalities(filter))
+        options = SearchOptions(equalities(narrowed))
         found = self._rows.search_keywords(self.collection, keywords, limit, options)
         return [
             Found(one.id, one.text, one.metadata, matched=contained(keywords, one.text), count=one.score or 0.0)
@@ -94,16 +99,16 @@ def contained(keywords: Sequence[str], text: str) -> tuple[str, ...]:
     return tuple(one for one in keywords if fold(one).lower() in written or words.issuperset(tokens(one)))
 
 
-def equalities(filter: Filter | None) -> dict[str, Any]:  # noqa: A002
+def equalities(narrowed: Filter | None) -> dict[str, Any]:
     """A LangChain filter as the pairs that a store compares: equality and "one of these", all of which must hold."""
     pairs: dict[str, Any] = {}
-    for key, value in (filter or {}).items():
+    for key, value in (narrowed or {}).items():
         if key == "$and" and isinstance(value, list | tuple):
             for part in value:
                 if not isinstance(part, Mapping):
                     raise _unsupported(key)
-                for name, wanted in equalities(part).items():
-                    _add(pairs, name, wanted)
+                for name, operand in equalities(part).items():
+                    _add(pairs, name, operand)
         elif key.startswith("$"):
             raise _unsupported(key)
         elif isinstance(value, Mapping):

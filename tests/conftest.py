@@ -1,0 +1,50 @@
+"""What every part of the tests may ask for: a real PostgreSQL server, started when the first test needs it.
+
+It is started from packaged programs, once a session (and once a worker, where tests run side by side), or it is the one
+that HOMING_TEST_POSTGRES names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from homing.stores.postgres.server import LocalServer
+
+# Nothing here must survive a power cut. A killed server loses nothing all the same.
+FAST = {"fsync": "off", "full_page_writes": "off"}
+
+
+@dataclass(frozen=True)
+class Database:
+    """Where the tests work: `url` as an ordinary role, `admin_url` as one that may do anything."""
+
+    url: str
+    admin_url: str
+
+
+@pytest.fixture(scope="session")
+def folder_of_servers() -> Iterator[Path]:
+    # Not pytest's folder: as root the server runs as somebody who may not enter it.
+    folder = Path(tempfile.mkdtemp(prefix="homing-test-postgres-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def database(folder_of_servers: Path) -> Iterator[Database]:
+    given = os.environ.get("HOMING_TEST_POSTGRES")
+    if given:
+        yield Database(given, given)
+        return
+    server = LocalServer(folder_of_servers / "shared", settings=FAST)
+    server.start()
+    yield Database(server.url, server.admin_url)
+    server.remove()
