@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -23,9 +23,24 @@ from homing.server.failures import ERRORS, answer_failure, answer_http, answer_i
 from homing.server.guard import Guard
 from homing.server.loopback import is_loopback
 from homing.server.mcp_endpoint import mcp_endpoint
+from homing.server.methods import Methods, check_method
 from homing.server.openai_api import openai_router
 from homing.server.request_id import HEADER
-from homing.server.routes import devices, doctor, documents, health, jobs, models, page, rag, search, skills
+from homing.server.routes import (
+    devices,
+    doctor,
+    documents,
+    files,
+    health,
+    ipc,
+    jobs,
+    knowledge,
+    models,
+    page,
+    rag,
+    search,
+    skills,
+)
 from homing.server.routes.map import router as map_router
 from homing.server.service import Service
 from homing.server.tokens import Tokens
@@ -36,10 +51,13 @@ ROUTERS = (
     search.router,
     skills.router,
     documents.router,
+    files.router,
     rag.router,
+    knowledge.router,
     devices.router,
     models.router,
     jobs.router,
+    ipc.router,
     map_router,
     page.router,
 )
@@ -80,12 +98,15 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        dependencies=[Depends(check_method)],
     )
     served.state.service = service
     settings = service.settings
     for router in ROUTERS:
         served.include_router(router, responses=ERRORS)
-    served.include_router(openai_router(app))
+    openai = openai_router(app)
+    served.include_router(openai)
+    served.state.methods = Methods((*ROUTERS, openai))
     served.router.routes.append(Route("/mcp", endpoint=endpoint, include_in_schema=False))
     served.add_exception_handler(HomingError, answer_failure)
     served.add_exception_handler(RequestValidationError, answer_invalid)

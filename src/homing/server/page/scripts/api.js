@@ -28,6 +28,13 @@ export async function ask(method, path, body, { signal } = {}) {
   return response.json();
 }
 
+/** What a file of the user's says: {text, notes}. The server reads it, whatever its format and encoding. */
+export async function textOf(file) {
+  const form = new FormData();
+  form.append("file", file, file.name);
+  return (await send("POST", "/files/text", form)).json();
+}
+
 /** The text of a file that belongs to the page. */
 export async function pageFile(path) {
   return (await send("GET", `/page/${path}`)).text();
@@ -66,10 +73,11 @@ async function send(method, path, body, signal) {
   const headers = {};
   const token = sessionStorage.getItem(KEPT);
   if (token) headers.authorization = `Bearer ${token}`;
-  if (body !== undefined) headers["content-type"] = "application/json";
+  const isForm = body instanceof FormData;
+  if (body !== undefined && !isForm) headers["content-type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal });
+    response = await fetch(path, { method, headers, body: body === undefined || isForm ? body : JSON.stringify(body), signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "NETWORK", "");

@@ -72,7 +72,8 @@ export class FloorPlan {
 function told(one) {
   if (one.value !== null && one.value !== undefined) return String(one.value);
   if (one.change !== null && one.change !== undefined) return `${one.change > 0 ? "+" : ""}${one.change}`;
-  return one.command ?? "";
+  // What a lamp shows by its light needs no words.
+  return /^turn_(on|off)$/.test(one.command ?? "") ? "" : (one.command ?? "");
 }
 
 function weight(room) {

@@ -12,9 +12,10 @@ const MOST = 10;
 /** `hits` are those of one answer in their order; the one at `chosen` is drawn strongly, the others faintly. */
 export function fusionPicture(hits, chosen, label) {
   const depth = Math.min(MOST, Math.max(5, hits.length));
-  const floor = TOP + (depth + 1) * STEP;
+  const floor = TOP + (depth + 0.4) * STEP;
   const y = (rank) => (rank > depth ? floor : TOP + (rank - 1) * STEP);
-  const picture = s("svg", { class: "fusion", viewBox: `0 0 ${WIDTH} ${floor + 26}`, role: "img", "aria-label": label });
+  const whole = hits.slice(0, depth).every((hit) => hit.legs.every((leg) => !(leg.rank > depth))) && legsOf(hits[chosen]).size === 2;
+  const picture = s("svg", { class: "fusion", viewBox: `0 0 ${WIDTH} ${whole ? floor - 14 : floor + 26}`, role: "img", "aria-label": label });
   picture.append(...ladders(depth, y));
   hits.slice(0, depth).forEach((hit, at) => {
     if (at !== chosen) picture.append(...strands(hit, at + 1, y, false));
@@ -35,7 +36,7 @@ function ladders(depth, y) {
 }
 
 function strands(hit, place, y, strong) {
-  const whole = hit.legs.reduce((sum, leg) => sum + (leg.share ?? 0), 0) || 1;
+  const whole = hit.legs.reduce((sum, leg) => sum + (leg.share ?? 0), 0);
   const drawn = [];
   for (const leg of hit.legs) {
     const column = COLUMNS[leg.leg];
@@ -43,7 +44,7 @@ function strands(hit, place, y, strong) {
     const from = y(leg.rank);
     const to = y(place);
     const middle = (column + COLUMNS.fused) / 2;
-    const share = (leg.share ?? 0) / whole;
+    const share = whole > 0 ? (leg.share ?? 0) / whole : 0.3;
     drawn.push(
       s("path", {
         d: `M${column} ${from}C${middle} ${from} ${middle} ${to} ${COLUMNS.fused} ${to}`,
@@ -75,7 +76,7 @@ function knot(leg, column, at) {
 
 /** A leg that did not find the hit: a dotted stub from below its ladder. */
 function missing(hit, place, y, floor) {
-  const there = new Set(hit.legs.filter((leg) => leg.rank).map((leg) => leg.leg));
+  const there = legsOf(hit);
   return ["vector", "keyword"]
     .filter((leg) => !there.has(leg))
     .flatMap((leg) => {
@@ -86,4 +87,8 @@ function missing(hit, place, y, floor) {
         s("text", { x: column, y: floor + 18, class: "none" }, t("why.notfound")),
       ];
     });
+}
+
+function legsOf(hit) {
+  return new Set((hit?.legs ?? []).filter((leg) => leg.rank && leg.leg in COLUMNS).map((leg) => leg.leg));
 }

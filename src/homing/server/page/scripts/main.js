@@ -23,6 +23,7 @@ const VIEWS = { all, skills, documents, memory, devices, map, models, health, ev
 const NAMES = Object.keys(VIEWS);
 const PAUSE = 160;
 const LOOK_AGAIN = 2500;
+const NARROW = window.matchMedia("(max-width: 600px)");
 
 const main = document.getElementById("main");
 const box = document.getElementById("query");
@@ -105,8 +106,8 @@ function drawFrame() {
   document.title = shown.name === "all" ? "Homing" : `${t(`tab.${shown.name}`)} · Homing`;
   put(document.getElementById("skip"), t("skip"));
   put(document.getElementById("query-label"), t("search.label"));
-  const placeholder = `search.${shown.name}`;
-  box.placeholder = t(["skills", "documents", "memory", "devices", "map"].includes(shown.name) ? placeholder : "search.all");
+  const asks = ["skills", "documents", "memory", "devices", "map"].includes(shown.name) ? `search.${shown.name}` : "search.all";
+  box.placeholder = t(NARROW.matches && asks === "search.all" ? "search.label" : asks);
   const languages = document.getElementById("language");
   put(languages, t("language.short"));
   languages.setAttribute("aria-label", t("language"));

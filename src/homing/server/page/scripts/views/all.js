@@ -1,7 +1,7 @@
 // Everything: what is in here while nothing is asked, hits of every source while something is.
 
 import { closeDetail } from "../detail.js";
-import { h, put } from "../dom.js";
+import { h, put, s } from "../dom.js";
 import { putInExamples } from "../examples.js";
 import { icon } from "../icons.js";
 import { number, t } from "../language.js";
@@ -23,23 +23,26 @@ export function all(main, context) {
   let starting = false;
 
   async function start() {
+    if (main.firstChild === null || !main.querySelector(".welcome")) put(main, welcome(null));
     const counts = await context.refreshCounts();
     if (starting) put(main, welcome(counts));
   }
 
+  /** Before the counts are known everything stands where it will stand, so that nothing jumps. */
   function welcome(counts) {
-    const total = SOURCES.reduce((sum, source) => sum + (counts[source] ?? 0), 0);
+    const total = counts === null ? 1 : SOURCES.reduce((sum, source) => sum + (counts[source] ?? 0), 0);
     return h(
       "div",
       { class: "welcome" },
+      converging(),
       h("h1", {}, t("start.title")),
       h("p", { class: "lead" }, t("start.text")),
       total === 0
         ? fill()
-        : h("div", { class: "chips", "aria-label": t("try") }, QUESTIONS.filter(([source]) => counts[source] > 0).map(([source, text]) => h("button", { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } }, text))),
+        : h("div", { class: "chips", "aria-label": t("try") }, QUESTIONS.filter(([source]) => counts === null || counts[source] > 0).map(([source, text]) => h("button", { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } }, text))),
       h("h2", {}, t("start.inside")),
-      h("ul", { class: "sources" }, SOURCES.map((source) => tile(source, counts[source] ?? 0))),
-      total > 0 && SOURCES.some((source) => source !== "skills" && !counts[source]) && fill(),
+      h("ul", { class: "sources" }, SOURCES.map((source) => tile(source, counts?.[source] ?? (counts === null ? null : 0)))),
+      counts !== null && total > 0 && SOURCES.some((source) => source !== "skills" && !counts[source]) && fill(),
     );
   }
 
@@ -76,10 +79,30 @@ export function all(main, context) {
   };
 }
 
+/** The mark of the house: from every source a way to the one thing. */
+function converging() {
+  const ways = [
+    ["skills", "M26 40C110 50 130 120 200 160"],
+    ["documents", "M374 56C300 60 270 110 200 160"],
+    ["memory", "M18 262C90 270 130 200 200 160"],
+    ["devices", "M380 276C310 270 270 210 200 160"],
+  ];
+  return s(
+    "svg",
+    { class: "converging", viewBox: "0 0 400 320", "aria-hidden": "true" },
+    [44, 84, 124].map((r) => s("circle", { cx: 200, cy: 160, r, class: "reach" })),
+    ways.map(([source, d]) => {
+      const [x, y] = d.slice(1).split("C")[0].split(" ");
+      return s("g", { class: `of-${source}` }, s("path", { d }), s("circle", { cx: x, cy: y, r: 7 }));
+    }),
+    s("circle", { cx: 200, cy: 160, r: 11, class: "home" }),
+  );
+}
+
 function tile(source, count) {
   return h(
     "li",
     { class: `of-${source}` },
-    h("a", { href: addressOf(source), dataset: { stop: source } }, icon(source), h("strong", {}, number(count)), h("span", {}, t(`tab.${source}`))),
+    h("a", { href: addressOf(source), dataset: { stop: source } }, icon(source), h("strong", {}, count === null ? "·" : number(count)), h("span", {}, t(`tab.${source}`))),
   );
 }

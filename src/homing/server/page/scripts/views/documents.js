@@ -1,8 +1,7 @@
 // Documents: by project, new ones, uploads; a document opens in the editor.
 
-import { ask } from "../api.js";
+import { ask, textOf } from "../api.js";
 import { h, put } from "../dom.js";
-import { readText } from "../file_text.js";
 import { number, t } from "../language.js";
 import { failure, toast } from "../messages.js";
 import { command, empty, field, fileButton, heading, takesFiles } from "../parts.js";
@@ -30,7 +29,7 @@ export function documents(main, context) {
     const page = h(
       "div",
       { class: "stack of-documents drop", dataset: { drop: t("documents.drop") } },
-      heading(t("documents.title"), t("documents.text"), fileButton(t("documents.upload"), ".txt,.md,.markdown,.docx,.pdf,.epub", upload, { several: true })),
+      heading(t("documents.title"), t("documents.text"), fileButton(t("documents.upload"), ".txt,.md,.markdown,.pdf,.docx,.xlsx,.epub", upload, { several: true })),
       projects.length === 0 && empty("documents", t("documents.empty"), t("documents.empty.text"), command("homing docs add notes chapter-1.md")),
       projects.map((one, at) => shelf(one.id, each[at].documents)),
       newForm(projects.map((one) => one.id)),
@@ -72,13 +71,12 @@ export function documents(main, context) {
   async function takeFiles(files, into) {
     for (const file of files) {
       try {
-        const text = await readText(file);
+        const { text, notes } = await textOf(file);
         const called = file.name.replace(/\.[^.]+$/, "");
         await ask("PUT", `/documents/${encodeURIComponent(into)}/${encodeURIComponent(called)}`, { text });
-        toast(t("documents.added", { name: file.name }));
+        toast([t("documents.added", { name: file.name }), ...notes].join(" · "));
       } catch (error) {
-        if (error.code === undefined) toast(t("documents.unreadable", { name: file.name }), { bad: true });
-        else failure(error);
+        failure(error);
       }
     }
     context.refreshCounts();

@@ -8,7 +8,7 @@ import { empty, heading, segments } from "../parts.js";
 
 const SOURCES = ["all", "skills", "documents", "memory"];
 const SIZE = 1000;
-const MARGIN = 60;
+const MARGIN = 48;
 const MOST = 600;
 const HUES = 6;
 
@@ -66,37 +66,70 @@ function colours(points, source) {
 function chart(answer, query, hues) {
   const all = answer.query ? [...answer.points, answer.query] : answer.points;
   const place = scale(all);
-  const byId = new Map(answer.points.map((point) => [`${point.source}:${point.id}`, point]));
   const near = new Set(answer.near.map((one) => `${one.source}:${one.id}`));
-  const radius = answer.points.length > 300 ? 6 : answer.points.length > 80 ? 8 : 11;
-  const drawing = s("svg", { viewBox: `0 0 ${SIZE} ${SIZE * 0.68}`, role: "img", "aria-label": t("map.label", { n: answer.points.length }) });
-  if (answer.query) {
-    const [qx, qy] = place(answer.query);
-    for (const reach of [60, 120, 190]) drawing.append(s("circle", { cx: qx, cy: qy, r: reach, class: "reach" }));
-    for (const one of answer.near) {
-      const point = byId.get(`${one.source}:${one.id}`);
-      if (point === undefined) continue;
-      const [x, y] = place(point);
-      drawing.append(s("line", { x1: qx, y1: qy, x2: x, y2: y, class: "to" }));
-    }
-  }
-  for (const point of answer.points) {
+  const radius = (answer.points.length > 300 ? 5 : answer.points.length > 80 ? 7 : 9) * (isNarrow() ? 1.7 : 1);
+  const drawing = s("svg", { viewBox: `0 0 ${SIZE} ${high()}`, role: "img", "aria-label": t("map.label", { n: answer.points.length }) });
+  const dots = answer.points.map((point) => {
     const [x, y] = place(point);
-    const isNear = near.has(`${point.source}:${point.id}`);
-    drawing.append(s("circle", { cx: x, cy: y, r: isNear ? radius * 1.35 : radius, class: `point ${hues.of(point)}${isNear ? " near" : ""}` }, s("title", {}, `${point.group ? `${point.group}: ` : ""}${point.label}`)));
+    return { point, x, y, near: near.has(`${point.source}:${point.id}`) };
+  });
+  const asked = answer.query ? place(answer.query) : null;
+  if (asked !== null) drawing.append(...bearings(asked, dots));
+  for (const dot of dots) {
+    const title = s("title", {}, `${dot.point.group ? `${dot.point.group}: ` : ""}${dot.point.label}`);
+    drawing.append(s("circle", { cx: dot.x, cy: dot.y, r: dot.near ? radius * 1.3 : radius, class: `point ${hues.of(dot.point)}${dot.near ? " near" : ""}` }, title));
   }
-  if (answer.points.length <= 40) {
-    for (const point of answer.points) {
-      const [x, y] = place(point);
-      drawing.append(s("text", { x: x + radius + 5, y: y + 6, class: "label" }, short(point.label, 14)));
-    }
-  }
-  if (answer.query) {
-    const [qx, qy] = place(answer.query);
-    drawing.append(s("circle", { cx: qx, cy: qy, r: 15, class: "query" }), s("circle", { cx: qx, cy: qy, r: 5, class: "query-dot" }));
-    drawing.append(s("text", { x: qx, y: qy - 26, class: "query-label" }, short(query, 24)));
-  }
+  if (asked !== null) drawing.append(s("circle", { cx: asked[0], cy: asked[1], r: 14, class: "query" }), s("circle", { cx: asked[0], cy: asked[1], r: 5, class: "query-dot" }));
+  drawing.append(...labels(dots, asked, query, radius));
   return drawing;
+}
+
+/** Rings around the question, and a line to each of what is nearest in truth. */
+function bearings([x, y], dots) {
+  const rings = [60, 120, 190].map((r) => s("circle", { cx: x, cy: y, r, class: "reach" }));
+  return [...rings, ...dots.filter((dot) => dot.near).map((dot) => s("line", { x1: x, y1: y, x2: dot.x, y2: dot.y, class: "to" }))];
+}
+
+/** Words for the points, the nearest first; one that would cover another is left out. */
+function labels(dots, asked, query, radius) {
+  const size = isNarrow() ? 30 : 15;
+  const taken = dots.map((dot) => [dot.x - radius, dot.y - radius, dot.x + radius, dot.y + radius]);
+  const drawn = [];
+  const free = (box) => box[2] <= SIZE && taken.every((other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3]);
+  if (asked !== null) {
+    const large = size * 1.3;
+    const text = short(query, 20);
+    const half = width(text, large) / 2;
+    const [x, y] = asked;
+    const spots = [[x, y - 24], [x, y + 24 + large], [x - half - 26, y + large / 3], [x + half + 26, y + large / 3]].map(([left, down]) => [Math.min(Math.max(left, half + 8), SIZE - half - 8), down]);
+    const boxOf = ([left, down]) => [left - half, down - large, left + half, down + 6];
+    const spot = spots.find((one) => free(boxOf(one))) ?? spots[0];
+    taken.push(boxOf(spot), [x - 16, y - 16, x + 16, y + 16]);
+    drawn.push(s("text", { x: spot[0], y: spot[1], class: "query-label" }, text));
+  }
+  for (const dot of [...dots].sort((one, other) => other.near - one.near).slice(0, 160)) {
+    const text = short(dot.point.label.replace(/^[#>*\s-]+/, ""), 13);
+    const [x, y] = [dot.x + radius + 6, dot.y + size / 3];
+    const box = [x, y - size, x + width(text, size), y + size * 0.3];
+    if (!free(box)) continue;
+    taken.push(box);
+    drawn.push(s("text", { x, y, class: dot.near ? "label near" : "label" }, text));
+  }
+  return drawn;
+}
+
+/** A phone is held upright, and so is its map. */
+function isNarrow() {
+  return window.innerWidth <= 860;
+}
+
+function high() {
+  return isNarrow() ? 1150 : 600;
+}
+
+/** About how wide a text is: a Chinese character is as wide as it is high. */
+function width(text, size) {
+  return [...text].reduce((sum, character) => sum + (character > "\u2e7f" ? size : size * 0.56), 0);
 }
 
 /** From the model's two directions to the paper: as large as fits, one scale for both. */
@@ -105,7 +138,7 @@ function scale(points) {
   const ys = points.map((point) => point.y);
   const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const width = SIZE - 2 * MARGIN - 100;
-  const height = SIZE * 0.68 - 2 * MARGIN;
+  const height = high() - 2 * MARGIN;
   const factor = Math.min(width / (right - left || 1), height / (high - low || 1));
   const x0 = MARGIN + (width - (right - left) * factor) / 2;
   const y0 = MARGIN + (height - (high - low) * factor) / 2;
