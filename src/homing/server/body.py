@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Query = Annotated[
     str, Field(min_length=1, max_length=10_000, pattern=r"\S", description="A question, in Chinese or English.")
@@ -13,10 +14,27 @@ Limit = Annotated[int, Field(ge=1, le=100, description="How many hits at most.")
 Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")]
 
 
+WHOLE = (int, int | None)
+
+
 class Body(BaseModel):
     """A request: unknown fields are refused, and a number is a number, not a text that looks like one."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_whole_numbers(cls, data: Any) -> Any:
+        """JSON has one kind of number: 5.0 is the integer 5."""
+        if not isinstance(data, Mapping):
+            return data
+        whole = {name: int(value) for name, value in data.items() if cls._is_whole(name, value)}
+        return {**data, **whole} if whole else data
+
+    @classmethod
+    def _is_whole(cls, name: str, value: Any) -> bool:
+        field = cls.model_fields.get(name)
+        return isinstance(value, float) and value.is_integer() and field is not None and field.annotation in WHOLE
 
 
 class Answer(BaseModel):

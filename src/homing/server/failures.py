@@ -160,4 +160,8 @@ async def answer_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     codes = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
     code = codes.get(error.status_code, "REFUSED" if error.status_code < 500 else "INTERNAL_ERROR")
-    return failure(error.status_code, code, str(error.detail), headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        # The framework names the methods of the first route that fits, where several share a path.
+        headers["allow"] = ", ".join(request.app.state.methods.of(request.scope["path"]))
+    return failure(error.status_code, code, str(error.detail), headers=headers)

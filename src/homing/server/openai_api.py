@@ -55,11 +55,48 @@ class Asked:
     dimensions: int | None
 
 
+def _refusal(description: str) -> dict[str, Any]:
+    error = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
+    return {"description": description, "content": {"application/json": {"schema": error}}}
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: _refusal("In OpenAI's words, what is wrong with the request"),
+    401: _refusal("The server needs a token"),
+    403: _refusal("Host or origin may not do this"),
+    404: _refusal("There is no such model"),
+    413: _refusal("More was sent than is taken"),
+    429: _refusal("Asked too often; Retry-After says when to come back"),
+    503: _refusal("The model, or the server, cannot answer now; Retry-After says when to come back"),
+}
+REQUEST = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["input", "model"],
+    "properties": {
+        "input": {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MOST_TEXTS},
+            ],
+            "example": ["打开卧室的灯", "turn on the bedroom light"],
+        },
+        "model": {"type": "string", "minLength": 1, "example": DEFAULT},
+        "encoding_format": {"type": "string", "enum": ["float", "base64"]},
+        "dimensions": {"type": ["integer", "null"], "minimum": 1},
+        "user": {},
+    },
+}
+
+
 def openai_router(app: Homing) -> APIRouter:
     """The routes, to be mounted at the root of a FastAPI app."""
-    router = APIRouter(prefix="/v1", tags=["openai"])
+    router = APIRouter(prefix="/v1", tags=["openai"], responses=REFUSALS)
 
-    @router.post("/embeddings")
+    @router.post(
+        "/embeddings",
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": REQUEST}}}},
+    )
     async def create_embeddings(request: Request) -> JSONResponse:
         """Embed texts, as OpenAI's API does."""
         content = await request.body()

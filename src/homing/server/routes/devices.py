@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from homing.devices.answer import Answer as DeviceAnswer
 from homing.devices.answer import DialogueState
@@ -15,11 +15,6 @@ from homing.server.access import Reading, Writing
 from homing.server.body import Answer, Body, Name, Query
 
 router = APIRouter(prefix="/devices", tags=["devices"])
-
-EXAMPLE = {
-    "devices": [{"id": "lamp1", "name": "主灯", "type": "light", "room": "卧室"}],
-    "rooms": [{"name": "卧室", "floor": "二楼"}],
-}
 
 
 class DeviceTold(Answer):
@@ -51,16 +46,61 @@ class HomeTold(Answer):
     rooms: list[RoomTold]
 
 
+class ValueRangeBody(Body):
+    """The numbers a command takes; a missing bound is open."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+
+
+class ValueOptionBody(Body):
+    """One of the values a command takes, with the words people use for it."""
+
+    value: str | int | float | bool
+    description: str = ""
+
+
+class CommandBody(Body):
+    """Something a device can be told; `description` is what a spoken action is compared with."""
+
+    id: Name = Field(examples=["turn_on"])
+    description: str = Field("", examples=["打开 / turn on"])
+    type: str | None = None
+    value_range: ValueRangeBody | None = None
+    value_list: list[ValueOptionBody] = Field([])
+    unit: list[str] = Field([])
+    synonyms: list[str] = Field([])
+
+
+class DeviceBody(Body):
+    """A device; with `members` it is a group and stands for them. Without commands it gets those of its type."""
+
+    id: Name = Field(examples=["lamp1"])
+    name: Name = Field(examples=["主灯"])
+    type: str = Field("", examples=["light"])
+    room: Name | None = Field(None, examples=["卧室"])
+    floor: Name | None = Field(None, examples=["二楼"])
+    aliases: list[Name] = Field([], examples=[["老伙计"]])
+    device_class: str | None = None
+    commands: list[CommandBody] = Field([])
+    members: list[str] = Field([])
+    state: str | None = Field(None, examples=["off"])
+
+
+class RoomBody(Body):
+    """A room and where it lies."""
+
+    name: Name = Field(examples=["卧室"])
+    floor: Name | None = Field(None, examples=["二楼"])
+    aliases: list[Name] = Field([])
+
+
 class HomeBody(Body):
-    """A home: our own form, or the `items` of a SmartThings device list.
+    """A home. `homing devices load` also reads exports of Home Assistant and SmartThings."""
 
-    A device without commands gets the usual ones of its type.
-    """
-
-    devices: list[dict[str, Any]] = Field([], max_length=10_000, examples=[EXAMPLE["devices"]])
-    groups: list[dict[str, Any]] = Field([], max_length=10_000)
-    rooms: list[dict[str, Any] | str] = Field([], max_length=10_000, examples=[EXAMPLE["rooms"]])
-    profiles: list[dict[str, Any]] = Field([], max_length=10_000)
+    devices: list[DeviceBody] = Field(max_length=10_000)
+    rooms: list[RoomBody] = Field([], max_length=10_000)
 
 
 class HomeChanged(Answer):
@@ -149,7 +189,7 @@ def get_home(caller: Reading) -> HomeTold:
 @router.put("")
 def put_home(body: HomeBody, caller: Writing) -> HomeChanged:
     """Make this the home, in place of the one before."""
-    changes = caller.app.devices.replace(body.model_dump())
+    changes = caller.app.devices.replace(body.model_dump(exclude_none=True))
     return HomeChanged(
         added=list(changes.added),
         changed=list(changes.changed),
@@ -182,8 +222,15 @@ def _device(device: Device) -> DeviceTold:
 def _state(given: Dialogue | None) -> DialogueState | None:
     if given is None:
         return None
-    pending = None if given.pending is None else QueryIR.model_validate_json(given.pending)
-    return DialogueState(tuple(given.last), given.type_hint, given.type_word, pending)
+    return DialogueState(tuple(given.last), given.type_hint, given.type_word, _pending(given.pending))
+
+
+def _pending(given: str | None) -> QueryIR | None:
+    """The command that a question was asked about; what no answer of ours contained is none."""
+    try:
+        return None if given is None else QueryIR.model_validate_json(given)
+    except ValidationError:
+        return None
 
 
 def _asked(answer: DeviceAnswer) -> Asked:

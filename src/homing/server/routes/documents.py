@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from fastapi import Query as Parameter
@@ -13,6 +14,8 @@ from homing.records import Mode
 from homing.server.access import Reading, Writing
 from homing.server.body import Answer, Body, Query
 from homing.server.found import FoundGroup, group_of
+from homing.server.jobs import Report
+from homing.server.routes.jobs import JobTold, told
 
 router = APIRouter(prefix="/documents", tags=["documents"])
 
@@ -167,6 +170,21 @@ def search_documents(project: Project, body: DocumentSearch, caller: Reading) ->
         document=body.document,
     )
     return caller.service.metrics.searched(group_of("documents", body.query, found))
+
+
+@router.post("/{project}/reindex", status_code=202)
+def reindex_documents(project: Project, caller: Writing) -> JobTold:
+    """Find paragraphs whose vector is missing, out of date or damaged, and embed those, by a job."""
+    documents = caller.app.documents
+    if all(one.id != project for one in documents.projects()):
+        raise NotFound(f"there is no project {project!r}; GET /documents lists them")
+
+    def work(report: Report) -> dict[str, Any]:
+        # The folder of the user stays open for as long as the job lasts.
+        with caller.service.tenants.lease(caller.user) as app:
+            return asdict(app.documents.reindex(project, progress=report))
+
+    return told(caller.service.jobs.submit("reindex", project, work, user=caller.user, shared=False).view)
 
 
 @router.get("/{project}/{document:path}/chunks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isdir
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,8 +82,8 @@ def find_skills(body: SkillSearch, caller: Reading) -> FoundGroup:
 def scan_skills(body: SkillScan, caller: Administering) -> JobTold:
     """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
     skills = caller.app.skills
-    folder = Path(body.folder).expanduser()
-    if not folder.is_dir():
+    folder = Path(body.folder).absolute()
+    if not isdir(folder):
         raise NotFound(f"there is no folder {body.folder!r} on the server")
 
     def work(report: Report) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def scan_skills(body: SkillScan, caller: Administering) -> JobTold:
         skipped = [{"path": one.path, "reason": one.reason} for one in scanned.of("skipped")]
         return {**scanned.counts, "seconds": round(scanned.seconds, 3), "skipped_folders": skipped[:100]}
 
-    job = caller.service.jobs.submit("scan", str(folder.resolve()), work, user=caller.user, shared=True)
+    job = caller.service.jobs.submit("scan", str(folder), work, user=caller.user, shared=True)
     return told(job.view)
 
 
