@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ class TestSemanticSearch:
 
     def test_the_default_parameters_are_those_of_the_seed(self) -> None:
         told = schemas()
-        defaults = {
+        defaults: dict[str, dict[str, Any]] = {
             "EmbeddingGenerateRequest": {"model": "default"},
             "EmbeddingSearchRequest": {"topK": 20, "minScore": 0.55},
             "EmbeddingReindexRequest": {"batchSize": 128},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
-from typing import BinaryIO, Literal
+from typing import IO, Literal
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Rejected:
 class MessageReader:
     """Cuts a stream into messages of at most `max_bytes`; what is longer is read past, never kept."""
 
-    def __init__(self, stream: BinaryIO, max_bytes: int) -> None:
+    def __init__(self, stream: IO[bytes], max_bytes: int) -> None:
         self._stream = stream
         self._max_bytes = max_bytes
 

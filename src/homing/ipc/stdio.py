@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from types import FrameType
-from typing import BinaryIO
+from typing import IO
 
 from homing.channels import Channels
 from homing.ipc.framing import MessageReader, Received
@@ -20,7 +20,7 @@ from homing.ipc.wire import Wire
 log = logging.getLogger(__name__)
 
 
-def own_stdio() -> tuple[BinaryIO, BinaryIO]:
+def own_stdio() -> tuple[IO[bytes], IO[bytes]]:
     """Take standard input and output for the protocol alone; call it before anything else.
 
     From then on whatever prints, in Python or in a library, prints to standard error, and whatever reads finds nothing.
@@ -46,7 +46,7 @@ class StdioServer:
     where they stopped when they are asked for again.
     """
 
-    def __init__(self, channels: Channels, incoming: BinaryIO, outgoing: BinaryIO, limits: Limits) -> None:
+    def __init__(self, channels: Channels, incoming: IO[bytes], outgoing: IO[bytes], limits: Limits) -> None:
         self._limits = limits
         self._reader = MessageReader(incoming, limits.message_bytes)
         self._wire = Wire(outgoing, broken=self._client_gone)
@@ -97,7 +97,7 @@ class StdioServer:
         self.stop()
 
 
-def serve_stdio(channels: Channels, incoming: BinaryIO, outgoing: BinaryIO, limits: Limits) -> bool:
+def serve_stdio(channels: Channels, incoming: IO[bytes], outgoing: IO[bytes], limits: Limits) -> bool:
     """Serve a pair of streams until it ends, with SIGTERM and SIGINT as a wish to stop; call it on the main thread."""
     server = StdioServer(channels, incoming, outgoing, limits)
 

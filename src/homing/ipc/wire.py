@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from homing.ipc.framing import Framing, framed
 from homing.ipc.rpc import encoded
@@ -19,7 +19,7 @@ class Wire:
     When nobody reads any more, `broken` is called once and everything after that goes nowhere.
     """
 
-    def __init__(self, stream: BinaryIO, *, broken: Callable[[], None]) -> None:
+    def __init__(self, stream: IO[bytes], *, broken: Callable[[], None]) -> None:
         self.framing: Framing = "lines"
         self._stream = stream
         self._broken = broken
