@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from homing.cli.output import EXIT_CODES, exit_code
 from homing.errors import EmbeddingError, HomingError, InvalidArgument, RetrievalFailed, StoreError
+from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.slow
-
-
-class Shell:
-    """Runs `homing` as a user would, in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __call__(self, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from homing.cli.main import run; run()", *arguments]
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
-        return subprocess.run(
-            command, cwd=self.folder, env=inherited | environ, input=stdin, capture_output=True, text=True, timeout=120
-        )
-
-    def json(self, *arguments: str, **options: str) -> Any:
-        done = self(*arguments, "--json", **options)
-        return json.loads(done.stdout)
 
 
 @pytest.fixture
@@ -192,21 +171,3 @@ def test_every_exit_code_is_documented() -> None:
         RetrievalFailed("x", causes={}),
     ]
     assert {exit_code(error) for error in errors} <= set(EXIT_CODES)
-
-
-def test_eval_compares_the_legs_and_fails_below_a_floor(shell: Shell, tmp_path: Path) -> None:
-    rows = [
-        {"id": "git", "text": "生成Git提交信息"},
-        {"id": "file", "text": "Read the contents of a file"},
-        {"query": "帮我提交代码", "expected": ["git"]},
-        {"query": "读取文件", "expected": ["file"]},
-    ]
-    (tmp_path / "g.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    told = shell.json("eval", "g.jsonl")
-    by_name = {row["configuration"]: row for row in told["rows"] if row["language"] == "all"}
-    assert set(by_name) == {"vector", "keyword", "hybrid 0.7/0.3 k=60"}
-    assert by_name["vector"]["recall_1"] == 1
-    assert "nDCG" in shell("eval", "g.jsonl", "--sweep").stdout
-    assert shell("eval", "g.jsonl", "--floor", "recall_1=0.9").returncode == 0
-    assert shell("eval", "g.jsonl", "--floor", "recall_1=1.1").returncode == 1
-    assert shell("eval", "g.jsonl", "--floor", "magic=1").returncode == 3

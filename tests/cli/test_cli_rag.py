@@ -12,7 +12,7 @@ from homing.errors import EmbeddingError
 from homing.rag.memory import Rag
 from homing.stores.registry import open_store
 from homing.testing.fake import FakeEmbedder
-from tests.cli.test_cli import Shell
+from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from homing.testing.loopback import LoopbackApi
-from tests.cli.test_cli import Shell
+from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from homing.errors import InvalidArgument, NotFound
+from homing.evaluation.configuration import Configuration, sweep
 from homing.evaluation.golden import GoldenSet, Question, read_golden
 from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
-from homing.evaluation.run import Configuration, Legs, ask, index, latency, ranking, score, sweep
+from homing.evaluation.run import Legs, ask, index, latency, ranking, score, thresholds
 from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
@@ -103,9 +104,36 @@ def test_a_set_is_measured_from_end_to_end(store: Store) -> None:
     assert everything["keyword", "all"].abstained == 1
     assert everything["hybrid 0.7/0.3 k=60", "zh"].questions == 2
     assert steps == [(3, 3)]
-    assert latency(golden, store, embedder)["p50_ms"] > 0
+    timed = latency(golden, store, embedder)
+    assert timed is not None
+    assert 0 < timed.p50_ms <= timed.p95_ms
+    assert timed.questions == 3
 
 
 def test_a_sweep_goes_from_vector_to_keyword() -> None:
     names = [configuration.name for configuration in sweep(0.5)]
     assert names == ["vector", "hybrid 0.5/0.5 k=60", "keyword"]
+
+
+def test_abstaining_is_judged_by_the_score_of_what_is_shown() -> None:
+    near = Legs(Question("1", "q", {"a": 1}), ("a", "b"), (0.8, 0.1), ("b",))
+    far = Legs(Question("2", "q", {}), ("a", "b"), (0.3, 0.1), ("b",))
+    rows = {row.configuration: row for row in score("s", [near, far], [Configuration(), Configuration(0, 1)])}
+    assert (rows["hybrid 0.7/0.3 k=60"].abstained, rows["hybrid 0.7/0.3 k=60"].kept) == (1, 1)
+    assert (rows["keyword"].abstained, rows["keyword"].kept) == (0, 1)
+    [strict] = score("s", [near, far], [Configuration()], threshold=0.9)
+    assert (strict.abstained, strict.kept) == (1, 0)
+
+
+def test_every_threshold_is_weighed() -> None:
+    near = Legs(Question("1", "q", {"a": 1}), ("a",), (0.8,), ())
+    far = Legs(Question("2", "q", {}), ("a",), (0.3,), ())
+    at = {one.threshold: (one.abstained, one.kept) for one in thresholds("s", "m", [near, far])}
+    assert (at[0.0], at[0.5], at[0.8], at[1.0]) == ((0, 1), (1, 1), (1, 1), (1, 0))
+    assert thresholds("s", "m", [near]) == []
+
+
+def test_weights_that_mean_nothing_are_refused() -> None:
+    for weights in ((0, 0), (-1, 1)):
+        with pytest.raises(InvalidArgument, match="weights"):
+            Configuration(*weights)

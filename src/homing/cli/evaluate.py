@@ -2,72 +2,125 @@
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import asdict
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.options import Json
+from homing.cli.opened import opened
+from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json, progress
 from homing.errors import InvalidArgument, ModelNotReady
 
 if TYPE_CHECKING:
-    from homing.evaluation.run import Configuration, Scores
+    from homing.app import Homing
+    from homing.embedders.provider import EmbeddingProvider
+    from homing.evaluation.configuration import Configuration
+    from homing.evaluation.run import Progress
 
 DEVICES = "devices"
-FIGURES = ("recall_1", "recall_5", "recall_10", "ndcg_10", "mrr")
+MODES = ("semantic", "keyword", "hybrid")
 
 
 def evaluate(
     sets: Annotated[
         list[Path], typer.Argument(help="JSONL files, folders with corpus, queries and qrels, or `devices` and homes.")
     ],
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model to compare; may be repeated. The one in use.")
+    ] = None,
     weights: Annotated[list[str] | None, typer.Option(help="Vector:keyword weights to compare, e.g. 0.7:0.3.")] = None,
+    k: Annotated[list[int] | None, typer.Option(help="A k of the fusion to compare; may be repeated.")] = None,
+    mode: Annotated[list[str] | None, typer.Option(help="Only semantic, keyword or hybrid; may be repeated.")] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Compare all weights from vector to keyword.")] = False,
-    k: Annotated[int, typer.Option(help="The k of the fusion.")] = 60,
     min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches scored below this.")] = None,
-    floor: Annotated[list[str] | None, typer.Option(help="Fail below this, e.g. recall_1=0.4.")] = None,
+    threshold: Annotated[float, typer.Option(help="An answer whose best hit scores less counts as none.")] = 0.5,
+    floor: Annotated[list[str] | None, typer.Option(help="Fail below this, e.g. recall_1=0.4, zh:mrr=0.5.")] = None,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep the result in the data folder; the page draws it.")
+    ] = False,
+    data: Data = None,
     json: Json = False,
 ) -> None:
-    """Measure recall@1/5/10, nDCG@10 and MRR of both legs and their fusion, per language; exit code 1 below a floor.
+    """Measure how well the right documents are found: recall@1/5/10, nDCG@10, MRR, abstention, latency, per language.
 
-    `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl, eval.jsonl), and counts
-    exact sets of devices, wrong devices and refusals.
+    Models, weights and k are compared side by side, on the same answers. Exit code 1 where the best fusion of a set
+    stays below a floor. `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl,
+    eval.jsonl), and counts exact sets of devices, wrong devices and refusals.
     """
     if str(sets[0]) == DEVICES:
         _evaluate_devices(sets[1:], json=json)
         return
-    from homing.config import load
+    from homing.evaluation.compare import Demand, compare
     from homing.evaluation.golden import read_golden
-    from homing.evaluation.run import ask, index, latency, score
-    from homing.resolve import resolve_embedder
-    from homing.stores.registry import open_store
+    from homing.evaluation.saved import save_result
 
-    floors = dict(_floor(one) for one in floor or [])
-    embedder = resolve_embedder(load().settings)
-    if embedder is None:
-        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
-    rows: list[Scores] = []
-    timings: dict[str, dict[str, float]] = {}
-    for path in sets:
-        golden = read_golden(path)
-        with tempfile.TemporaryDirectory(prefix="homing-eval-") as folder:
-            store = open_store(f"sqlite:///{folder}/eval.db")
-            with progress(f"Indexing {golden.name}", quiet=json) as step:
-                index(golden, store, embedder, step)
-            with progress(f"Asking {golden.name}", quiet=json) as step:
-                answers = ask(golden, store, embedder, step)
-            timings[golden.name] = latency(golden, store, embedder)
-            store.close()
-        rows += score(golden.name, answers, _configurations(weights or [], k, min_score, all_weights=sweep))
+    demands = [Demand.parse(one) for one in floor or []]
+    compared = [read_golden(path) for path in sets]
+    with opened(data) as app, ExitStack() as shown:
+
+        def announce(label: str) -> Progress:
+            shown.close()
+            return shown.enter_context(progress(label, quiet=json))
+
+        configurations = _configurations(app, weights or [], k or [], mode or [], min_score, all_weights=sweep)
+        result = compare(
+            compared, _models(app, model or []), configurations, threshold=threshold, demands=demands, announce=announce
+        )
+        shown.close()
+        kept = save_result(app.settings.data, result) if save else None
     if json:
-        print_json({"model": embedder.id, "rows": [asdict(row) for row in rows], "latency": timings})
+        print_json(result.model_dump(mode="json"))
     else:
-        _show(embedder.id, rows, timings)
-    if not all(_reaches(rows, name, figure, at) for name in timings for figure, at in floors.items()):
+        from homing.cli.evaluation_chart import show
+
+        show(result, console())
+        if kept is not None:
+            console().print(f"kept as {kept}", markup=False)
+    if not result.passed:
         raise typer.Exit(1)
+
+
+def _models(app: Homing, names: list[str]) -> list[EmbeddingProvider]:
+    if names:
+        return [app.models.adapter(app.models.find(name).model) for name in dict.fromkeys(names)]
+    if app.embedder is None:
+        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+    return [app.embedder]
+
+
+def _configurations(
+    app: Homing, weights: list[str], ks: list[int], modes: list[str], min_score: float | None, *, all_weights: bool
+) -> list[Configuration]:
+    from homing.evaluation.configuration import Configuration
+    from homing.evaluation.configuration import sweep as every_weight
+
+    for mode in modes:
+        if mode not in MODES:
+            raise InvalidArgument(f"no mode named {mode!r}; known: {', '.join(MODES)}")
+    settings = app.settings.search
+    ks = ks or [settings.rrf_k]
+    pairs = [_weights(one) for one in weights] or [(settings.vector_weight, settings.keyword_weight)]
+    chosen: list[Configuration] = []
+    for k in ks:
+        if all_weights:
+            chosen += every_weight(rrf_k=k, min_score=min_score)
+        else:
+            chosen += [Configuration(vector, keyword, k, min_score) for vector, keyword in [(1, 0), (0, 1), *pairs]]
+    # One leg alone is the same with every k.
+    named = {one.name: one for one in chosen if not modes or one.mode in modes}
+    if not named:
+        raise InvalidArgument(f"with these weights there is nothing in the mode {', '.join(modes)}")
+    return list(named.values())
+
+
+def _weights(text: str) -> tuple[float, float]:
+    try:
+        vector, keyword = text.split(":")
+        return float(vector), float(keyword)
+    except ValueError:
+        raise InvalidArgument(f"weights are written vector:keyword, e.g. 0.7:0.3; got {text!r}") from None
 
 
 def _evaluate_devices(homes: list[Path], *, json: bool) -> None:
@@ -92,62 +145,3 @@ def _evaluate_devices(homes: list[Path], *, json: bool) -> None:
             out.print(
                 f"{one.name}: {miss.sentence} → {list(miss.found)}, meant {list(miss.expected)} {list(miss.hints)}"
             )
-
-
-def _reaches(rows: list[Scores], name: str, figure: str, floor: float) -> bool:
-    """Whether the best fusion of a set reaches a floor; the single legs are there to compare with."""
-    fused = [
-        row for row in rows if row.set == name and row.language == "all" and row.configuration.startswith("hybrid")
-    ]
-    return max((getattr(row, figure) for row in fused), default=0.0) >= floor
-
-
-def _configurations(weights: list[str], k: int, min_score: float | None, *, all_weights: bool) -> list[Configuration]:
-    from homing.evaluation.run import Configuration
-    from homing.evaluation.run import sweep as every_weight
-
-    if all_weights:
-        return every_weight()
-    pairs = [_weights(one) for one in weights] or [(0.7, 0.3)]
-    chosen = [(1.0, 0.0), (0.0, 1.0), *pairs]
-    return [Configuration(vector, keyword, k, min_score) for vector, keyword in chosen]
-
-
-def _weights(text: str) -> tuple[float, float]:
-    try:
-        vector, keyword = text.split(":")
-        return float(vector), float(keyword)
-    except ValueError:
-        raise InvalidArgument(f"weights are written vector:keyword, e.g. 0.7:0.3; got {text!r}") from None
-
-
-def _floor(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    try:
-        at = float(value)
-    except ValueError:
-        at = -1.0
-    if name not in FIGURES or at < 0:
-        raise InvalidArgument(f"a floor is FIGURE=NUMBER with a figure of {', '.join(FIGURES)}; got {text!r}")
-    return name, at
-
-
-def _show(model: str, rows: list[Scores], timings: dict[str, dict[str, float]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    table = Table(title=model, box=None, padding=(0, 1))
-    for heading in ("set", "fusion", "language"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("asked", "R@1", "R@5", "R@10", "nDCG", "MRR"):
-        table.add_column(heading, justify="right")
-    if out.width > 110:
-        table.add_column("R@1", no_wrap=True)
-    for row in rows:
-        figures = [f"{getattr(row, figure):.3f}" for figure in FIGURES]
-        bar = [Text("█" * round(row.recall_1 * 20), "green")] if out.width > 110 else []
-        table.add_row(row.set, row.configuration, row.language, str(row.questions), *figures, *bar)
-    out.print(table)
-    for name, times in timings.items():
-        out.print(Text(f"{name}: " + ", ".join(f"{key} {value:.1f}" for key, value in times.items()), "dim"))

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from homing.embedders.provider import EmbeddingProvider
+from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, Question
 from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
-from homing.fusion import DEFAULT_K, Ranking, rrf
+from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
+from homing.fusion import Ranking, rrf
 from homing.records import VectorRecord
 from homing.search import HybridOptions, search
 from homing.stores.store import SearchOptions, Store
@@ -20,43 +22,13 @@ COLLECTION = "evaluation"
 DEPTH = 100
 BATCH = 512
 TIMED = 50
+SHOWN = 10
+"""Hits of an answer that count as what somebody would look at."""
+THRESHOLD = 0.5
+"""The score at which every model's own border between unrelated and related lies."""
+MODES: tuple[Mode, ...] = ("semantic", "keyword", "hybrid")
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """How the two legs are combined; a weight of 0 leaves a leg out. `min_score` is the threshold for abstaining."""
-
-    vector_weight: float = 0.7
-    keyword_weight: float = 0.3
-    rrf_k: int = DEFAULT_K
-    min_score: float | None = None
-
-    @property
-    def name(self) -> str:
-        """What a table calls it."""
-        if not self.keyword_weight:
-            return "vector"
-        if not self.vector_weight:
-            return "keyword"
-        return f"hybrid {self.vector_weight:g}/{self.keyword_weight:g} k={self.rrf_k}"
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Means over the questions of one set, configuration and language; `abstained` is over those without an answer."""
-
-    set: str
-    configuration: str
-    language: str
-    questions: int
-    recall_1: float
-    recall_5: float
-    recall_10: float
-    ndcg_10: float
-    mrr: float
-    abstained: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +39,11 @@ class Legs:
     vector: tuple[str, ...]
     scores: tuple[float, ...]
     keyword: tuple[str, ...]
+
+    @property
+    def best_score(self) -> float:
+        """The score of the nearest document; 0 where there is none."""
+        return max(self.scores, default=0.0)
 
 
 def index(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, progress: Progress | None = None) -> None:
@@ -85,7 +62,9 @@ def index(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, progress
 
 def ask(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, progress: Progress | None = None) -> list[Legs]:
     """Put every question to both legs."""
-    answers = []
+    answers: list[Legs] = []
+    if not golden.questions:
+        return answers
     vectors = embedder.embed([question.text for question in golden.questions], kind="query")
     for number, (question, vector) in enumerate(zip(golden.questions, vectors, strict=True), start=1):
         near = store.search(COLLECTION, vector, DEPTH, SearchOptions(model=embedder.id))
@@ -109,50 +88,118 @@ def ranking(legs: Legs, configuration: Configuration) -> list[str]:
     return [fused.id for fused in rrf(rankings, k=configuration.rrf_k)]
 
 
-def score(name: str, answers: Sequence[Legs], configurations: Iterable[Configuration]) -> list[Scores]:
+def answers_something(legs: Legs, found: Sequence[str], configuration: Configuration, threshold: float) -> bool:
+    """Whether an answer has anything to say: a hit that somebody would see scores enough.
+
+    Words alone have no score that means something across questions, so there any hit counts.
+    """
+    if not configuration.vector_weight:
+        return bool(found)
+    scores = dict(zip(legs.vector, legs.scores, strict=True))
+    return any(scores.get(one, 0.0) >= threshold for one in found[:SHOWN])
+
+
+def score(
+    name: str,
+    answers: Sequence[Legs],
+    configurations: Iterable[Configuration],
+    *,
+    model: str = "",
+    threshold: float = THRESHOLD,
+) -> list[Row]:
     """The figures of every configuration, over all questions and per language where there are several."""
-    languages = sorted({legs.question.language for legs in answers})
+    spoken: list[Language] = sorted({legs.question.language for legs in answers})
+    languages: list[Language] = ["all", *(spoken if len(spoken) > 1 else [])]
     rows = []
     for configuration in configurations:
-        for language in ["all", *(languages if len(languages) > 1 else [])]:
-            chosen = [legs for legs in answers if language in ("all", legs.question.language)]
-            rows.append(_means(name, configuration, language, chosen))
+        rankings = [(legs, ranking(legs, configuration)) for legs in answers]
+        for language in languages:
+            chosen = [pair for pair in rankings if language in ("all", pair[0].question.language)]
+            rows.append(_means(name, model, configuration, language, chosen, threshold))
     return rows
 
 
-def latency(golden: GoldenSet, store: Store, embedder: EmbeddingProvider) -> dict[str, float]:
-    """Milliseconds of a whole search, embedding included, over some of the questions: p50 and p95."""
+def thresholds(name: str, model: str, answers: Sequence[Legs], step: float = 0.05) -> list[Threshold]:
+    """What every threshold on the score would do; nothing for a set without unanswerable questions."""
+    silent = [legs.best_score for legs in answers if not legs.question.relevant]
+    spoken = [legs.best_score for legs in answers if legs.question.relevant]
+    if not silent or not spoken:
+        return []
+    return [
+        Threshold(
+            set=name,
+            model=model,
+            threshold=at,
+            abstained=_mean([float(one < at) for one in silent]),
+            kept=_mean([float(one >= at) for one in spoken]),
+        )
+        for at in (round(n * step, 3) for n in range(round(1 / step) + 1))
+    ]
+
+
+def latency(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, mode: Mode = "hybrid") -> Latency | None:
+    """Milliseconds of a whole search, embedding included, over some of the questions; None where there are none."""
     times = []
-    for question in golden.questions[:TIMED]:
+    asked = golden.questions[:TIMED]
+    # The first one warms up what is loaded once, and is not counted.
+    for question in (*asked[:1], *asked):
+        # A number that no question had before: the vector of a known text would come from the cache.
+        text = f"{question.text} {time.time_ns() % 1_000_000_007}"
         started = time.perf_counter()
-        search(question.text, COLLECTION, store=store, embedder=embedder, options=HybridOptions(limit=10))
+        search(text, COLLECTION, store=store, embedder=embedder, options=HybridOptions(limit=SHOWN, mode=mode))
         times.append((time.perf_counter() - started) * 1000)
-    times.sort()
-    return {"p50_ms": statistics.median(times), "p95_ms": times[int(len(times) * 0.95)]} if times else {}
+    if not times:
+        return None
+    times = sorted(times[1:])
+    return Latency(
+        set=golden.name,
+        model=embedder.id,
+        mode=mode,
+        questions=len(times),
+        p50_ms=statistics.median(times),
+        p95_ms=times[int(len(times) * 0.95)],
+    )
 
 
-def sweep(step: float = 0.1) -> list[Configuration]:
-    """Weights from all vector to all keyword."""
-    parts = round(1 / step)
-    return [Configuration(round(1 - n * step, 3), round(n * step, 3)) for n in range(parts + 1)]
-
-
-def _means(name: str, configuration: Configuration, language: str, chosen: Sequence[Legs]) -> Scores:
-    answered = [(ranking(legs, configuration), legs.question.relevant) for legs in chosen if legs.question.relevant]
-    silent = [ranking(legs, configuration) for legs in chosen if not legs.question.relevant]
-
-    def mean(values: list[float]) -> float:
-        return statistics.fmean(values) if values else 0.0
-
-    return Scores(
+def _means(
+    name: str,
+    model: str,
+    configuration: Configuration,
+    language: Language,
+    chosen: Sequence[tuple[Legs, list[str]]],
+    threshold: float,
+) -> Row:
+    answered = [(found, legs.question.relevant) for legs, found in chosen if legs.question.relevant]
+    kept = [
+        float(answers_something(legs, found, configuration, threshold))
+        for legs, found in chosen
+        if legs.question.relevant
+    ]
+    abstained = [
+        float(not answers_something(legs, found, configuration, threshold))
+        for legs, found in chosen
+        if not legs.question.relevant
+    ]
+    return Row(
         set=name,
+        model=model,
         configuration=configuration.name,
+        mode=configuration.mode,
+        vector_weight=configuration.vector_weight,
+        keyword_weight=configuration.keyword_weight,
+        rrf_k=configuration.rrf_k,
+        min_score=configuration.min_score,
         language=language,
         questions=len(chosen),
-        recall_1=mean([recall(found, relevant, 1) for found, relevant in answered]),
-        recall_5=mean([recall(found, relevant, 5) for found, relevant in answered]),
-        recall_10=mean([recall(found, relevant, 10) for found, relevant in answered]),
-        ndcg_10=mean([ndcg(found, relevant) for found, relevant in answered]),
-        mrr=mean([reciprocal_rank(found, relevant) for found, relevant in answered]),
-        abstained=mean([float(not found) for found in silent]) if silent else None,
+        recall_1=_mean([recall(found, relevant, 1) for found, relevant in answered]),
+        recall_5=_mean([recall(found, relevant, 5) for found, relevant in answered]),
+        recall_10=_mean([recall(found, relevant, 10) for found, relevant in answered]),
+        ndcg_10=_mean([ndcg(found, relevant) for found, relevant in answered]),
+        mrr=_mean([reciprocal_rank(found, relevant) for found, relevant in answered]),
+        abstained=_mean(abstained) if abstained else None,
+        kept=_mean(kept) if kept else None,
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return statistics.fmean(values) if values else 0.0

@@ -1,0 +1,48 @@
+"""How the two legs are combined: what an evaluation compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from homing.errors import InvalidArgument
+from homing.fusion import DEFAULT_K
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """How the two legs are combined; a weight of 0 leaves a leg out.
+
+    `min_score` leaves out semantic matches that score less, as a search does.
+    """
+
+    vector_weight: float = 0.7
+    keyword_weight: float = 0.3
+    rrf_k: int = DEFAULT_K
+    min_score: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.vector_weight < 0 or self.keyword_weight < 0 or not (self.vector_weight or self.keyword_weight):
+            raise InvalidArgument("weights are not negative, and one of them is more than 0")
+
+    @property
+    def mode(self) -> Literal["semantic", "keyword", "hybrid"]:
+        """Which legs have a say."""
+        if not self.keyword_weight:
+            return "semantic"
+        return "hybrid" if self.vector_weight else "keyword"
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        if not self.keyword_weight:
+            return "vector"
+        if not self.vector_weight:
+            return "keyword"
+        return f"hybrid {self.vector_weight:g}/{self.keyword_weight:g} k={self.rrf_k}"
+
+
+def sweep(step: float = 0.1, *, rrf_k: int = DEFAULT_K, min_score: float | None = None) -> list[Configuration]:
+    """Weights from all vector to all keyword."""
+    parts = round(1 / step)
+    return [Configuration(round(1 - n * step, 3), round(n * step, 3), rrf_k, min_score) for n in range(parts + 1)]
