@@ -20,6 +20,7 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
 	$(BIN)/python tools/benchmarks.py
+	$(BIN)/python tools/typescript.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

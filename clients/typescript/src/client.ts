@@ -206,7 +206,14 @@ export class HomingClient {
   }
 
   #receive(line: string): void {
-    const message = JSON.parse(line) as Incoming;
+    let message: Incoming;
+    try {
+      message = JSON.parse(line) as Incoming;
+    } catch {
+      this.#end("PROTOCOL_ERROR", `what was started does not speak the protocol: ${line.slice(0, 200)}`);
+      this.#process.kill("SIGKILL");
+      return;
+    }
     if (message.method === "$/progress" && message.params !== undefined) {
       const { id, done, total } = message.params;
       this.#waiting.get(id)?.onProgress?.({ done, total });
