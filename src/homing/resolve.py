@@ -9,6 +9,7 @@ from homing.config import ProviderSettings, Settings, refer
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
+from homing.embedders.observed import Observed
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import Backend, ProviderEntry, create, resolve_backend
 from homing.embedders.resilient import Resilient
@@ -54,11 +55,12 @@ def named_embedder(settings: Settings) -> EmbeddingProvider | None:
     embedding = settings.embedding
     if not embedding.provider_id and embedding.provider == "bundled":
         # Nothing here treats questions and documents differently, so one cached row serves both.
-        return Cached(_on_this_machine(settings), settings.data / CACHE, by_kind=False)
+        return Cached(Observed(_on_this_machine(settings)), settings.data / CACHE, by_kind=False)
     backend = embedding_backend(settings)
     if not backend:
         return None
-    return Cached(Resilient(create(backend.type, **_options(settings, backend))), settings.data / CACHE)
+    remote = Resilient(create(backend.type, **_options(settings, backend)))
+    return Cached(Observed(remote), settings.data / CACHE)
 
 
 def embedding_backend(settings: Settings) -> Backend:

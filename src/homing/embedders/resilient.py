@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +32,8 @@ RETRIABLE = (ProviderUnavailable, RateLimited, Timeout, MalformedAnswer)
 """What may pass by itself. A rejected key, an unknown model or a text that is too long will not."""
 FIRST_WAIT = 0.1
 LONGEST_WAIT = 10.0
+
+Circuit = Literal["closed", "half-open", "open"]
 
 
 class Resilient(Wrapper):
@@ -65,6 +68,12 @@ class Resilient(Wrapper):
         self._max_abandoned = max_abandoned
         self._abandoned = 0
         self._counting = threading.Lock()
+
+    @property
+    def circuit(self) -> Circuit:
+        """`open` while calls fail at once, `half-open` while one is due as a probe, else `closed`."""
+        wait = self._breaker.retry_after
+        return "closed" if wait is None else "open" if wait else "half-open"
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         """One row per text, or an error, before the deadline of this kind."""

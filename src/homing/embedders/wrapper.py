@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.vectors import Matrix, Scale
@@ -13,6 +13,11 @@ class Wrapper:
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self._provider = provider
+
+    @property
+    def wrapped(self) -> EmbeddingProvider:
+        """The provider inside."""
+        return self._provider
 
     @property
     def id(self) -> str:
@@ -41,3 +46,11 @@ class Wrapper:
         """Closes the wrapped provider where it can be closed."""
         if close := getattr(self._provider, "close", None):
             close()
+
+
+def layers(provider: EmbeddingProvider) -> Iterator[EmbeddingProvider]:
+    """A provider, what it wraps, what that wraps, and so on."""
+    yield provider
+    while isinstance(provider, Wrapper):
+        provider = provider.wrapped
+        yield provider

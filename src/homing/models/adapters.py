@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, ModelFolder
+from homing.embedders.observed import Observed
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
 from homing.embedders.rescaled import Rescaled
@@ -66,6 +67,11 @@ class Adapters:
             LLMProvider(0, LOCAL, LOCAL), LLMModel(0, 0, name, "embedding", ModelConfig(local=True))
         )
 
+    def made(self) -> list[EmbeddingProvider]:
+        """The adapters that were made until now."""
+        with self._lock:
+            return [adapter for _, adapter in self._made.values()]
+
     def close(self) -> None:
         """Close all of them."""
         with self._lock:
@@ -75,7 +81,7 @@ class Adapters:
 
     def _make(self, provider: LLMProvider, model: LLMModel) -> EmbeddingProvider:
         is_local = model.model_config.local or provider.type == LOCAL
-        adapter = self._local(model) if is_local else self._remote(provider, model)
+        adapter: EmbeddingProvider = Observed(self._local(model) if is_local else self._remote(provider, model))
         if self._surroundings.cache is not None:
             # A local model embeds questions and documents alike, so one cached row serves both.
             adapter = Cached(adapter, self._surroundings.cache, by_kind=not is_local)

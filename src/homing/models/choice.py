@@ -124,6 +124,11 @@ class Models:
         """What embeds with a configured model."""
         return self.manager.get_or_create_adapter(Found(self.config.get_provider(model.provider_id), model))
 
+    def made(self) -> list[EmbeddingProvider]:
+        """Everything that embeds, or did, in this process; makes nothing."""
+        settled = self.__dict__.get("_settled")
+        return [*([] if settled is None else [settled]), *self._adapters.made()]
+
     def close(self) -> None:
         """Let go of the file and of every connection."""
         with self._lock:

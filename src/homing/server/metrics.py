@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from homing.embedders.observed import BOUNDS, Observed
+from homing.embedders.resilient import Resilient
+from homing.embedders.wrapper import layers
 from homing.server.found import FoundGroup
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ class Metrics:
         self.working = Gauge("homing_requests_working", "Requests being worked on.", registry=self._registry)
         self.waiting = Gauge("homing_requests_waiting", "Requests waiting for their turn.", registry=self._registry)
         self._registry.register(_Queues(tenants))
+        self._registry.register(_Models(tenants))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered. `route` is the pattern, not the path: paths hold people's names for things."""
@@ -67,3 +72,36 @@ class _Queues:
             dead += backlog.dead
         yield GaugeMetricFamily("homing_buffer_pending", "Texts that wait to be embedded.", value=pending)
         yield GaugeMetricFamily("homing_dead_letters", "Texts that were given up.", value=dead)
+
+
+class _Models:
+    """How the models answer, read when it is asked for."""
+
+    def __init__(self, tenants: Tenants) -> None:
+        self._tenants = tenants
+
+    def collect(self) -> Iterator[Metric]:
+        seconds = HistogramMetricFamily("homing_embedding_seconds", "Seconds of a call to a model.", labels=["model"])
+        texts = CounterMetricFamily("homing_embedded_texts", "Texts that a model was given.", labels=["model"])
+        failures = CounterMetricFamily("homing_embedding_failures", "Calls that failed.", labels=["model", "code"])
+        circuit = GaugeMetricFamily(
+            "homing_circuit", "1 for the state that the circuit of a model is in.", labels=["model", "state"]
+        )
+        seen: set[str] = set()
+        for provider in self._tenants.owner.models.made():
+            if provider.id in seen:
+                continue
+            seen.add(provider.id)
+            for layer in layers(provider):
+                if isinstance(layer, Observed):
+                    told = layer.seen
+                    ends = [*(str(bound) for bound in BOUNDS), "+Inf"]
+                    buckets = list(zip(ends, accumulate(told.by_bound), strict=True))
+                    seconds.add_metric([layer.id], buckets, told.seconds)
+                    texts.add_metric([layer.id], told.texts)
+                    for code, count in told.failures.items():
+                        failures.add_metric([layer.id, code], count)
+                elif isinstance(layer, Resilient):
+                    for state in ("closed", "half-open", "open"):
+                        circuit.add_metric([layer.id, state], float(layer.circuit == state))
+        yield from (seconds, texts, failures, circuit)

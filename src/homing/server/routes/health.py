@@ -9,6 +9,10 @@ from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from homing.app import Homing
+from homing.embedders.observed import Observed
+from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.resilient import Resilient
+from homing.embedders.wrapper import layers
 from homing.errors import HomingError
 from homing.server.access import Caller, Reading
 from homing.server.body import Answer
@@ -16,6 +20,8 @@ from homing.server.body import Answer
 router = APIRouter(tags=["health"])
 
 State = Literal["ok", "degraded", "failing"]
+LASTING = frozenset({"MODEL_NOT_READY", "INVALID_KEY", "MODEL_UNKNOWN", "EMBEDDING_DIMENSION_MISMATCH"})
+"""Failures of a model that do not pass by themselves, and have nothing to do with the texts it was given."""
 
 
 class ModelHealth(Answer):
@@ -72,9 +78,20 @@ def _model(app: Homing) -> ModelHealth:
         embedder = app.embedder
         if embedder is None:
             return ModelHealth(state="off", id="", reason=None)
-        return ModelHealth(state="ok", id=embedder.id, reason=None)
+        failure = _failure(embedder)
+        return ModelHealth(state="unavailable" if failure else "ok", id=embedder.id, reason=failure)
     except HomingError as error:
         return ModelHealth(state="unavailable", id="", reason=error.code)
+
+
+def _failure(embedder: EmbeddingProvider) -> str | None:
+    """Why the model did not answer when it was last asked; nobody is asked for this."""
+    for layer in layers(embedder):
+        if isinstance(layer, Resilient) and layer.circuit != "closed":
+            return "PROVIDER_UNAVAILABLE"
+        if isinstance(layer, Observed) and layer.seen.last_failure in LASTING:
+            return layer.seen.last_failure
+    return None
 
 
 def _store(app: Homing) -> StoreHealth:
