@@ -12,6 +12,7 @@ from homing.langchain.embeddings import HomingEmbeddings
 from homing.langchain.merging import merge_results_with_rrf
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.retriever import HybridRetriever
+from homing.langchain.table_setup import prepare_table
 from homing.text.keywords import extract_keywords
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "HybridRetrieverOptions",
     "extract_keywords",
     "merge_results_with_rrf",
+    "prepare_table",
 ]

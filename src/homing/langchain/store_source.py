@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from homing.embedders.chosen import provider_for
+from homing.embedders.chosen import ChoosesModel
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.langchain.embeddings import ask
@@ -64,8 +64,9 @@ class StoreSource:
 
     def ask(self, query: str) -> Asked:
         """The query, embedded by the model that made the collection's vectors."""
-        if isinstance(self._embeddings, EmbeddingProvider):
-            return ask(provider_for(self._embeddings, model_of(self._rows, self.collection)), query)
+        # Only an embedder with a choice is worth the question to the server.
+        if isinstance(self._embeddings, ChoosesModel):
+            return ask(self._embeddings.for_model(model_of(self._rows, self.collection)), query)
         return ask(self._embeddings, query)
 
     def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:

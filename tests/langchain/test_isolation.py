@@ -1,0 +1,325 @@
+"""Users are kept apart whatever is written and whatever is asked, and nobody's own rows get lost on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import sql
+
+from homing.errors import InvalidArgument
+from homing.langchain import HybridRetriever, table_source
+from homing.langchain.users import checked_user
+from tests.conftest import Database
+from tests.langchain.places import Place, StorePlace, TablePlace, Text
+
+USERS: list[int | str] = [*range(1, 41), "李雷", "1' OR '1'='1", "１", "true", "[1]", "%", "1 ", "user:1"]
+WORDS = ["灯", "卧室", "退款", "备份", "light", "commit", "refund", "API"]
+FORGED: list[Any] = [[1, 2, 3], {"$eq": 1}, True, 1.5, None, "1", "2", " 1", "1\u200b", {"userId": 1}, ["1"]]
+SEARCHES_AT_ONCE = 50
+
+
+def texts_of(user: int | str) -> list[Text]:
+    """A few rows for everybody, with metadata that claims to be somebody else's; one user has many."""
+    number = USERS.index(user)
+    return [
+        Text(
+            f"{WORDS[n % 8]} {WORDS[(n + number) % 8]} of<{user}> {n}",
+            f"{n}.md",
+            {"n": n, "user_id": 1, "UserId": 1, "owner": {"userId": 2}, "tag": WORDS[n % 3]},
+        )
+        for n in range(60 if user == 3 else 2 + number % 5)
+    ]
+
+
+class Crowd:
+    """A place full of users, and what each of them must see."""
+
+    def __init__(self, place: Place) -> None:
+        self.own: dict[int | str, dict[str, dict[str, Any]]] = {}
+        for user in USERS:
+            texts = texts_of(user)
+            ids = place.add(user, texts)
+            self.own[user] = {name: one.all_metadata for name, one in zip(ids, texts, strict=True)}
+        self.retrievers = {user: place.retriever(user, limit=100, min_similarity=-1.0) for user in USERS}
+
+
+@pytest.fixture(scope="module")
+def stored(database: Database) -> Iterator[Crowd]:
+    place = StorePlace(database)
+    yield Crowd(place)
+    place.close()
+
+
+@pytest.fixture(scope="module")
+def fenced(database: Database) -> Iterator[Crowd]:
+    place = StorePlace(database, row_security=True)
+    yield Crowd(place)
+    place.close()
+
+
+@pytest.fixture(scope="module")
+def tabled(database: Database) -> Iterator[Crowd]:
+    place = TablePlace(database)
+    crowd = Crowd(place)
+    place.insert([(f"{' '.join(WORDS)} forged", {"userId": claimed, "n": 0}) for claimed in FORGED])
+    place.insert([(f"{' '.join(WORDS)} nobody's", {"n": 0, "userid": 1, "UserId": 1}), ("灯 list", [1])])
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        table = sql.Identifier(place.name)
+        connection.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (embedding vector_cosine_ops)").format(table))
+        connection.execute(sql.SQL("ANALYZE {}").format(table))
+    yield crowd
+    place.close()
+
+
+users = st.sampled_from(USERS)
+queries = st.lists(st.sampled_from([*WORDS, "的", "' OR 1=1 --", "%", "of<1>"]), min_size=1, max_size=3).map(" ".join)
+values = st.one_of(
+    st.integers(-1, 8),
+    st.sampled_from([*USERS, *WORDS, "' OR 'a'='a", '"}', "1) OR (1=1", "%", "\\", ":owner", "$1", "{}"]),
+    st.booleans(),
+)
+keys = st.sampled_from(["userId", "user_id", "UserId", "n", "tag", "fileName", "' OR 1=1 --", '"', "a:owner", "$x"[1:]])
+equalities = st.dictionaries(keys, values | values.map(lambda one: {"$eq": one}), max_size=2)
+operations = st.one_of(
+    st.tuples(st.sampled_from(["$eq", "$ne"]), values),
+    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(values, max_size=3)),
+    st.tuples(st.just("$exists"), st.booleans()),
+).map(lambda pair: {pair[0]: pair[1]})
+conditions = st.recursive(
+    st.dictionaries(keys, values | operations, min_size=1, max_size=2),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
+        inner.map(lambda one: {"$not": one}),
+    ),
+    max_leaves=4,
+)
+
+
+def same(a: Any, b: Any) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and isinstance(a, str) == isinstance(b, str) and a == b
+
+
+def holds(condition: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """What a filter means, said a second time."""
+    return all(_holds(key, value, metadata) for key, value in condition.items())
+
+
+def _holds(key: str, value: Any, metadata: Mapping[str, Any]) -> bool:
+    match key:
+        case "$or":
+            return any(holds(one, metadata) for one in value)
+        case "$and":
+            return all(holds(one, metadata) for one in value)
+        case "$not":
+            return not holds(value, metadata)
+    there = metadata.get(key)
+    for operator, wanted in (value if isinstance(value, dict) else {"$eq": value}).items():
+        among = wanted if isinstance(wanted, list) else [wanted]
+        equal = there is not None and any(same(there, one) for one in among)
+        right = {
+            "$eq": equal,
+            "$in": equal,
+            "$ne": there is not None and not equal,
+            "$nin": there is not None and not equal,
+            "$exists": (there is not None) == wanted,
+        }[operator]
+        if not right:
+            return False
+    return True
+
+
+def check(crowd: Crowd, user: int | str, query: str, condition: dict[str, Any], *, stamped: bool) -> None:
+    """Exactly the user's own rows that the filter lets through: not one foreign, not one missing."""
+    found = Counter(hit.id for hit in crowd.retrievers[user].retrieve(query, filter=condition))
+    mine = {
+        name for name, metadata in crowd.own[user].items()
+        if holds(condition, metadata | ({"userId": user} if stamped else {}))
+    }  # fmt: skip
+    assert set(found) == mine, f"user {user!r} asked {query!r} with {condition!r}"
+    assert set(found.values()) <= {1}
+
+
+def search_all(crowd: Crowd, batch: list[tuple[int | str, str, dict[str, Any]]], *, stamped: bool) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda one: check(crowd, *one, stamped=stamped), batch))
+
+
+def thoroughly(examples: int) -> settings:
+    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.slow
+@thoroughly(120)
+@given(batch=st.lists(st.tuples(users, queries, equalities), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
+def test_six_thousand_searches_of_a_store(stored: Crowd, batch: list[Any]) -> None:
+    search_all(stored, batch, stamped=False)
+
+
+@pytest.mark.slow
+@thoroughly(40)
+@given(batch=st.lists(st.tuples(users, queries, equalities), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
+def test_two_thousand_searches_of_a_store_behind_the_fence(fenced: Crowd, batch: list[Any]) -> None:
+    search_all(fenced, batch, stamped=False)
+
+
+@pytest.mark.slow
+@thoroughly(30)
+@given(batch=st.lists(st.tuples(users, queries, conditions), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
+def test_fifteen_hundred_searches_of_a_table(tabled: Crowd, batch: list[Any]) -> None:
+    search_all(tabled, batch, stamped=True)
+
+
+@pytest.mark.slow
+@thoroughly(10)
+@given(batch=st.lists(st.tuples(users, queries), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
+def test_five_hundred_searches_by_an_index_that_all_users_share(tabled: Crowd, batch: list[Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        # Nobody has few rows: everybody is looked for in the index, which then has to pass by everybody else.
+        patch.setattr(table_source, "FEW", 1)
+
+        def look(asked: tuple[int | str, str]) -> None:
+            user, query = asked
+            found = [hit.id for hit in tabled.retrievers[user].retrieve(query, limit=10, leg_limit=10)]
+            assert set(found) <= set(tabled.own[user])
+            assert len(found) == min(10, len(tabled.own[user])), f"user {user!r} asked {query!r}"
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(look, batch))
+
+
+@pytest.mark.parametrize("user", [None, "", "  ", True, 1.0, b"1", [1], {"$ne": 0}, "a\0b", "\ud800", "长" * 100])
+def test_a_retriever_without_a_user_cannot_be_made(place: Place, user: Any) -> None:
+    with pytest.raises(InvalidArgument, match="user"):
+        place.retriever(user)
+
+
+def test_the_user_of_a_retriever_cannot_be_changed_or_overridden(place: Place) -> None:
+    place.add(1, [Text("苹果 一")])
+    place.add(2, [Text("苹果 二")])
+    retriever = place.retriever(1)
+    with pytest.raises(ValueError, match="frozen"):
+        retriever.user_id = 2  # type: ignore[misc]
+    with pytest.raises(InvalidArgument, match="user_id"):
+        retriever.invoke("苹果", user_id=2)
+    with pytest.raises(InvalidArgument, match="userId"):
+        HybridRetriever(retriever.vector_store, 1, {"userId": 2}, embeddings=place.embedder)
+    copied = retriever.model_copy(update={"user_id": 2})
+    assert [one.page_content for one in copied.invoke("苹果")] == ["苹果 一"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"userId": 2}, {"userId": {"$ne": 1}}, {"userId": {"$in": [1, 2]}}, {"userId": {"$exists": True}},
+        {"$or": [{"userId": 2}, {"n": {"$exists": False}}]}, {"$not": {"userId": 1}}, {"$and": [{"userId": 2}]},
+        {"userId": "1 OR 1=1"}, {"1=1) OR (1": 1}, {"userId' = '2' OR '1": "1"}, {"\\": "'"}, {":owner": ":owner"},
+    ],
+)  # fmt: skip
+def test_no_filter_widens(table: TablePlace, condition: dict[str, Any]) -> None:
+    table.add(1, [Text("苹果 一")])
+    table.add(2, [Text("苹果 二")])
+    assert {one.page_content for one in table.retriever(1).invoke("苹果", filter=condition)} <= {"苹果 一"}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"$where": "1=1"}, {"$or": []}, {"$or": {"a": 1}}, {"$not": 1}, {"a": {}}, {"a": {"$sql": 1}}, {1: 2},
+        {"a": {"$in": "abc"}}, {"a": [1]}, {"a": {"$gt": float("nan")}}, {"a": "\0"}, {"\ud800": 1}, {"$or": ["a"]},
+        {"a": {"$eq": {"b": 1}}}, {"a": {"$like": 1}}, {"a": {"$exists": "yes"}}, {"a": {"$between": [1]}},
+        {"a": {"$in": list(range(300))}},
+    ],
+)  # fmt: skip
+def test_a_filter_that_means_nothing_is_refused_before_anything_is_asked(
+    table: TablePlace, condition: dict[Any, Any]
+) -> None:
+    before = table.embedder.calls
+    with pytest.raises(InvalidArgument):
+        table.retriever(1).invoke("苹果", filter=condition)
+    assert table.embedder.calls == before
+
+
+@pytest.mark.parametrize(
+    "condition", [{"n": {"$gt": 1}}, {"$or": [{"n": 1}]}, {"n": {"$eq": 1, "$in": [1]}}, {"$and": [1]}]
+)
+def test_a_store_says_which_filters_it_cannot_answer(store: StorePlace, condition: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument, match="equality"):
+        store.retriever(1).invoke("苹果", filter=condition)
+
+
+def test_metadata_of_others_that_postgres_cannot_read_stands_in_nobodys_way(table: TablePlace) -> None:
+    table.add(1, [Text("苹果 一", metadata={"n": 1}), Text("苹果 表情", metadata={"n": 2, "face": "😀"})])
+    table.add("😀", [Text("苹果 笑")])
+    table.insert([("苹果 坏", {"userId": 2, "name": "a\0b"}), ("苹果 半", {"userId": "\ud83d", "x": "\udc00"})])
+    assert {one.page_content for one in table.retriever(1).invoke("苹果")} == {"苹果 一", "苹果 表情"}
+    assert {one.page_content for one in table.retriever(1).invoke("苹果", filter={"n": {"$gte": 2}})} == {"苹果 表情"}
+    assert [one.page_content for one in table.retriever("😀").invoke("苹果")] == ["苹果 笑"]
+
+
+def test_a_document_cannot_pass_itself_off_as_another_users(place: Place) -> None:
+    place.add(1, [Text("苹果", "真.md", {"id": "x", "score": 99, "similarity": 1.0, "degraded": "no", "userID": 2})])
+    (found,) = place.retriever(1).invoke("苹果")
+    assert found.metadata["userId"] == 1
+    assert found.metadata["id"] == found.id != "x"
+    assert found.metadata["score"] < 1
+    assert found.metadata["degraded"] is None
+
+
+def test_a_policy_of_the_server_is_a_second_fence_around_a_table(database: Database, table: TablePlace) -> None:
+    if database.url == database.admin_url:
+        pytest.skip("a superuser sees over the fence")
+    from homing.langchain import prepare_table
+
+    table.add(1, [Text("苹果 一")])
+    table.add(2, [Text("苹果 二")])
+    prepare_table(table.vector_store, row_security=True)
+    with psycopg.connect(database.url, autocommit=True) as session:
+        count = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table.name))
+        assert session.execute(count).fetchone() == (0,)
+        session.execute("SET homing.user_id = '2'")
+        assert session.execute(count).fetchone() == (1,)
+    assert [one.page_content for one in table.retriever(2).invoke("苹果")] == ["苹果 二"]
+    with psycopg.connect(database.url, autocommit=True) as session:
+        # Our condition is still the first fence: without the second, the answer is the same.
+        session.execute(sql.SQL("ALTER TABLE {} DISABLE ROW LEVEL SECURITY").format(sql.Identifier(table.name)))
+    assert [one.page_content for one in table.retriever(1).invoke("苹果")] == ["苹果 一"]
+
+
+def test_whoever_is_no_user_is_refused_by_name() -> None:
+    assert checked_user(0) == 0
+    assert checked_user("李雷") == "李雷"
+    with pytest.raises(InvalidArgument, match="whole number"):
+        checked_user(None)
+
+
+def test_an_index_full_of_other_users_rows_hides_none_of_ours(database: Database) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(database.url)["user"]
+    with psycopg.connect(database.admin_url, autocommit=True) as admin:
+        # Tables this small are read from end to end; this role prefers the index, as large tables do.
+        admin.execute(f"ALTER ROLE {name} SET enable_seqscan = off; ALTER ROLE {name} SET enable_sort = off")
+        place = TablePlace(database)
+        try:
+            near, far = "苹果 香蕉 樱桃", "苹果 完全 不同 的 事情 在 这里 说明"
+            place.insert([(f"{near} {n}", {"userId": 2}) for n in range(400)])
+            place.add(1, [Text(f"{far} {n}") for n in range(7)])
+            table = sql.Identifier(place.name)
+            with psycopg.connect(database.url, autocommit=True) as connection:
+                connection.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (embedding vector_cosine_ops)").format(table))
+            hidden = place.vector_store.similarity_search_with_score(near, k=10, filter={"userId": {"$eq": 1}})
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(table_source, "FEW", 1)
+                found = place.retriever(1, limit=10, leg_limit=10, min_similarity=-1.0).retrieve(near)
+            assert len(hidden) < 7, "the index was not used, so this shows nothing"
+            assert len(found) == 7
+            assert all(hit.legs[0].leg == "vector" for hit in found)
+        finally:
+            place.close()
+            admin.execute(f"ALTER ROLE {name} RESET enable_seqscan; ALTER ROLE {name} RESET enable_sort")
