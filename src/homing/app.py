@@ -59,7 +59,7 @@ class Homing:
         """Where the records are."""
         from homing.stores.registry import open_store
 
-        return open_store(self.settings.store_url)
+        return open_store(self.settings.store_url, row_security=self.settings.row_security)
 
     @cached_property
     def models(self) -> Models:

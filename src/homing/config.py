@@ -85,7 +85,7 @@ class ServerSettings(Section):
     allowed_hosts: tuple[str, ...] = Field(
         (), description="names by which the server may be called, beside those of loopback"
     )
-    cors_origins: tuple[str, ...] = Field((), description="web pages of other origins that may call it; none by default")
+    cors_origins: tuple[str, ...] = Field((), description="web pages of other origins that may call it")
     max_body: int = Field(16 * 1024 * 1024, ge=1024, description="bytes that one request may send")
     rate: float = Field(0.0, ge=0, description="requests a second that one token or address may make; 0 is no limit")
     burst: int = Field(50, ge=1, description="requests that may come at once before `rate` counts")
@@ -102,6 +102,7 @@ class Settings(Section):
     data: Path = Field(Path("data"), description="the folder that holds the database")
     models: Path = Field(Path("~/.homing/models"), description="the folder that pulled models are kept in")
     store: str = Field("", description="store URL; empty means SQLite in the data folder")
+    row_security: bool = Field(False, description="PostgreSQL: the server itself keeps users apart as well")
     proxy: str = Field("", description="HTTP proxy for remote providers; `HTTPS_PROXY` counts where this is not set")
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()

@@ -64,3 +64,8 @@ def test_the_width_of_a_store_holds_for_all_of_its_collections(tmp_path: Path) -
     with pytest.raises(DimensionMismatch):
         store.search("nowhere", np.ones(3, np.float32))
     store.close()
+
+
+def test_row_security_is_refused_where_no_server_could_keep_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="PostgreSQL"):
+        open_store(tmp_path / "homing.db", row_security=True)

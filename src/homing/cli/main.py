@@ -18,6 +18,7 @@ from homing.cli import (
     embed,
     evaluate,
     ipc,
+    knowledge,
     mcp,
     models,
     postgres,
@@ -56,6 +57,7 @@ app.add_typer(skills.app, name="skills")
 app.add_typer(devices.app, name="devices")
 app.add_typer(rag.app, name="rag")
 app.add_typer(docs.app, name="docs")
+app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(models.app, name="models")
 app.add_typer(providers.app, name="providers")
 app.add_typer(store.app, name="store")

@@ -10,7 +10,16 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from homing.errors import ConfigError, EmbeddingError, HomingError, InvalidArgument, MissingExtra, NotFound, StoreError
+from homing.errors import (
+    ConfigError,
+    EmbeddingError,
+    FileUnreadable,
+    HomingError,
+    InvalidArgument,
+    MissingExtra,
+    NotFound,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +42,7 @@ EXIT_CODES = {
 
 def exit_code(error: HomingError) -> int:
     """The exit code that tells this error."""
-    if isinstance(error, InvalidArgument | ConfigError | NotFound | MissingExtra):
+    if isinstance(error, InvalidArgument | ConfigError | NotFound | MissingExtra | FileUnreadable):
         return 3
     if isinstance(error, EmbeddingError):
         return 4

@@ -4,5 +4,6 @@ from homing.knowledge.chunks import Chunk, chunks
 from homing.knowledge.kept_file import FileInfo
 from homing.knowledge.knowledge_base import KnowledgeBase, Uploaded
 from homing.knowledge.prompt import prompt_block
+from homing.knowledge.shelf import CHUNKS
 
-__all__ = ["Chunk", "FileInfo", "KnowledgeBase", "Uploaded", "chunks", "prompt_block"]
+__all__ = ["CHUNKS", "Chunk", "FileInfo", "KnowledgeBase", "Uploaded", "chunks", "prompt_block"]

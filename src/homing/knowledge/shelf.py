@@ -10,6 +10,7 @@ from homing.stores.store import Store
 from homing.stores.users import KeepsUsersApart, checked_user
 
 CHUNKS = "knowledge.chunks"
+"""The collection that the passages of a user are in, where the store keeps users apart."""
 FILES = "knowledge.files"
 USERS = "knowledge.users"
 

@@ -121,7 +121,7 @@ class Tenants:
 
     def _app(self, user: str) -> Homing:
         # A store that the settings name would be everybody's: each user has the one in their own folder.
-        changes = {"data": self.folder(user), "store": ""}
+        changes = {"data": self.folder(user), "store": "", "row_security": False}
         return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner)
 
     def _prepare(self, user: str, held: _Open) -> None:

@@ -10,16 +10,20 @@ from homing.errors import InvalidArgument
 from homing.stores.store import Store
 
 
-def open_store(url: str | Path, *, dimensions: int | None = None) -> Store:
+def open_store(url: str | Path, *, dimensions: int | None = None, row_security: bool = False) -> Store:
     """Open the store at an address, made there if nothing is.
 
     `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`;
     `lance://relative/folder`, `lance:///absolute/folder`, `s3://bucket/prefix?region=…`;
     `postgresql://user:password@host:port/database`. `dimensions` is the width that every vector must have; without it
-    each collection takes the width of its first vector.
+    each collection takes the width of its first vector. `row_security` lets a PostgreSQL server keep users apart.
     """
     address = str(url)
     scheme, separator, rest = address.partition("://")
+    if row_security:
+        if scheme not in POSTGRES:
+            raise InvalidArgument("row_security is kept by a PostgreSQL server; this store is none: leave it off")
+        return _open_postgres(rest, dimensions, row_security=True)
     if not separator:
         if not address.endswith(".db"):
             raise InvalidArgument(
@@ -43,10 +47,10 @@ def _open_file(path: str, dimensions: int | None) -> Store:
     return SqliteStore(path, dimensions=dimensions)
 
 
-def _open_postgres(rest: str, dimensions: int | None) -> Store:
+def _open_postgres(rest: str, dimensions: int | None, *, row_security: bool = False) -> Store:
     from homing.stores.postgres.store import PostgresStore
 
-    return PostgresStore(f"postgresql://{rest}", dimensions=dimensions)
+    return PostgresStore(f"postgresql://{rest}", dimensions=dimensions, row_security=row_security)
 
 
 def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:
@@ -58,10 +62,11 @@ def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:
     return open_at
 
 
+POSTGRES = ("postgresql", "postgres")
+
 _SCHEMES: dict[str, Callable[[str, int | None], Store]] = {
     "sqlite": _open_sqlite,
-    "postgresql": _open_postgres,
-    "postgres": _open_postgres,
+    **dict.fromkeys(POSTGRES, _open_postgres),
     "lance": _open_lance("lance"),
     "s3": _open_lance("s3"),
 }

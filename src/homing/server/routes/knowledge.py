@@ -1,0 +1,111 @@
+"""`/knowledge`: a caller's own files, uploaded, searched, listed and deleted. The user is who the token says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, UploadFile
+from pydantic import Field
+
+from homing.knowledge import FileInfo, prompt_block
+from homing.server.access import Reading, Writing
+from homing.server.body import Answer, Body, Limit, Name, Query
+from homing.server.failures import FailureBody
+from homing.server.found import FoundGroup, group_of
+
+router = APIRouter(prefix="/knowledge", tags=["knowledge"])
+
+UNSUPPORTED: dict[int | str, dict[str, Any]] = {
+    415: {"model": FailureBody, "description": "files of this type are not read"}
+}
+
+
+class KnowledgeFile(Answer):
+    """A file; until it is `embedded` its passages are found by their words."""
+
+    file_name: str = Field(examples=["员工手册.pdf"])
+    format: str = Field(examples=["pdf"])
+    characters: int
+    chunks: int
+    embedded: bool
+    uploaded_at: float
+
+
+class FileUploaded(Answer):
+    """What an upload did; `notes` say what a person should know about the file, such as pages without text."""
+
+    file: KnowledgeFile
+    replaced: bool
+    unchanged: bool
+    notes: list[str]
+
+
+class KnowledgeSearch(Body):
+    """A question to one's own files."""
+
+    query: Query = Field(examples=["年假有几天"])
+    limit: Limit = 5
+    min_similarity: Annotated[float, Field(ge=0, le=1)] | None = 0.3
+    file_names: list[Name] | None = Field(None, max_length=1_000, description="Only these files; null is all of them.")
+
+
+class KnowledgeFound(FoundGroup):
+    """The passages, and the same as a block for a prompt."""
+
+    prompt: str = Field(examples=["### 资料 1 [相似度: 83.2%] 员工手册.pdf (3)\n员工每年有十五天带薪年假。"])
+
+
+class KnowledgeFiles(Answer):
+    """The files, by name."""
+
+    files: list[KnowledgeFile]
+
+
+class KnowledgeDelete(Body):
+    """Which file is to go."""
+
+    file_name: Name = Field(examples=["员工手册.pdf"])
+
+
+class Everything(Body):
+    """Nothing to choose."""
+
+
+@router.post("/upload", responses=UNSUPPORTED)
+def upload_file(file: UploadFile, caller: Writing) -> FileUploaded:
+    """Upload a file (txt, md, pdf, docx, xlsx, epub); one of the same name is replaced."""
+    done = caller.app.knowledge(caller.user).upload(file.file.read(), file.filename or "")
+    return FileUploaded(file=_told(done.file), replaced=done.replaced, unchanged=done.unchanged, notes=list(done.notes))
+
+
+@router.post("/search")
+def search_files(body: KnowledgeSearch, caller: Reading) -> KnowledgeFound:
+    """Find the passages that a question is about."""
+    found = caller.app.knowledge(caller.user).search(
+        body.query, limit=body.limit, min_similarity=body.min_similarity, files=body.file_names
+    )
+    group = group_of("knowledge", body.query, found)
+    return KnowledgeFound(**dict(group), prompt=prompt_block(found))
+
+
+@router.post("/list")
+def list_files(caller: Reading, body: Everything | None = None) -> KnowledgeFiles:
+    """The caller's files."""
+    return KnowledgeFiles(files=[_told(one) for one in caller.app.knowledge(caller.user).list()])
+
+
+@router.post("/delete")
+def delete_file(body: KnowledgeDelete, caller: Writing) -> KnowledgeFile:
+    """Remove a file and all of its passages."""
+    return _told(caller.app.knowledge(caller.user).delete(body.file_name))
+
+
+def _told(info: FileInfo) -> KnowledgeFile:
+    return KnowledgeFile(
+        file_name=info.name,
+        format=info.format,
+        characters=info.characters,
+        chunks=info.chunks,
+        embedded=info.embedded,
+        uploaded_at=info.uploaded_at,
+    )

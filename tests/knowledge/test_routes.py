@@ -1,0 +1,137 @@
+"""`POST /knowledge/*` on a real server: the user is who the token says, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import homing
+from homing.app import Homing
+from homing.config import ServerSettings, Settings
+from homing.server.application import create_app
+from homing.server.tokens import Tokens
+from homing.stores.postgres.server import LocalServer
+from tests.files.made_files import make_pdf
+from tests.server.live import live
+
+HANDBOOK = "员工每年有十五天带薪年假。".encode()
+Ask = Callable[..., httpx2.Response]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Sends a request as a user; `upload` takes a name and bytes, everything else a JSON body."""
+    data: Path = tmp_path_factory.mktemp("served") / "data"
+    store = ""
+    if request.param == "postgres":
+        server: LocalServer = request.getfixturevalue("server")
+        store = server.url
+    settings = Settings(store=store, row_security=bool(store), server=ServerSettings(max_body=200_000), data=data)
+    data.mkdir()
+    tokens = Tokens(data)
+    secrets = {user: tokens.create(user, "write").secret for user in ("alice", "bob", "李雷")}
+    secrets["reader"] = tokens.create("alice", "read").secret
+    tokens.close()
+    with homing.open(data, settings=settings) as app, live(create_app(app, exposed=True)) as address:
+
+        def send(user: str, call: str, **given: Any) -> httpx2.Response:
+            headers = {"authorization": f"Bearer {secrets[user]}"} if user else {}
+            return httpx2.post(f"{address}/knowledge/{call}", headers=headers, timeout=60, **given)
+
+        yield send
+
+
+def upload(ask: Ask, user: str, name: str, content: bytes) -> httpx2.Response:
+    return ask(user, "upload", files={"file": (name, content)})
+
+
+def test_a_file_goes_through_upload_search_list_and_delete(ask: Ask) -> None:
+    told = upload(ask, "alice", "员工手册.pdf", make_pdf([HANDBOOK.decode()])).json()
+    assert told["file"]["file_name"] == "员工手册.pdf"
+    assert (told["file"]["format"], told["file"]["embedded"], told["replaced"]) == ("pdf", True, False)
+    found = ask("alice", "search", json={"query": "年假有几天"}).json()
+    assert found["hits"][0]["metadata"]["fileName"] == "员工手册.pdf"
+    assert found["mode"] == "hybrid"
+    assert found["prompt"].startswith("### 资料 1 [相似度: ")
+    assert [file["file_name"] for file in ask("alice", "list").json()["files"]] == ["员工手册.pdf"]
+    assert ask("alice", "delete", json={"file_name": "员工手册.pdf"}).status_code == 200
+    assert ask("alice", "list", json={}).json() == {"files": []}
+    assert ask("alice", "search", json={"query": "年假有几天"}).json()["prompt"] == "暂无相关参考资料"
+
+
+def test_users_never_see_each_other(ask: Ask) -> None:
+    for user in ("alice", "bob", "李雷"):
+        assert upload(ask, user, "假期.txt", f"{user}的年假安排".encode()).status_code == 200
+    for user in ("alice", "bob", "李雷"):
+        found = ask(user, "search", json={"query": "年假安排", "min_similarity": None})
+        assert [hit["text"] for hit in found.json()["hits"]] == [f"{user}的年假安排"]
+    ask("bob", "delete", json={"file_name": "假期.txt"})
+    assert len(ask("alice", "list").json()["files"]) == 1
+    assert ask("bob", "delete", json={"file_name": "假期.txt"}).status_code == 404
+
+
+@pytest.mark.parametrize("field", ["user", "user_id", "userId"])
+def test_a_body_cannot_name_a_user(ask: Ask, field: str) -> None:
+    assert ask("bob", "search", json={"query": "年假", field: "alice"}).status_code == 422
+    assert ask("bob", "list", json={field: "alice"}).status_code == 422
+    assert ask("bob", "delete", json={"file_name": "a.txt", field: "alice"}).status_code == 422
+    told = ask("bob", "upload", files={"file": ("b.txt", b"of bob")}, data={field: "alice"})
+    assert told.status_code == 200
+    assert "b.txt" not in [file["file_name"] for file in ask("alice", "list").json()["files"]]
+
+
+def test_who_has_no_token_or_may_only_read_is_refused(ask: Ask) -> None:
+    assert ask("", "list").status_code == 401
+    assert upload(ask, "reader", "a.txt", b"text").status_code == 403
+    assert ask("reader", "delete", json={"file_name": "a.txt"}).status_code == 403
+    assert ask("reader", "list").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status", "code"),
+    [
+        ("a.pptx", b"x", 415, "UNSUPPORTED_FILE"),
+        ("a.pdf", make_pdf(["x"], password="y"), 422, "FILE_ENCRYPTED"),
+        ("a.pdf", make_pdf([]), 422, "FILE_WITHOUT_TEXT"),
+        ("a.docx", b"PK\x03\x04", 422, "FILE_DAMAGED"),
+        ("a.txt", b"x" * 300_000, 413, "BODY_TOO_LARGE"),
+        ("..", b"x", 400, "INVALID_ARGUMENT"),
+    ],
+)
+def test_files_that_cannot_be_taken_get_a_clear_error(
+    ask: Ask, name: str, content: bytes, status: int, code: str
+) -> None:
+    told = upload(ask, "bob", name, content)
+    assert (told.status_code, told.json()["error"]["code"]) == (status, code)
+
+
+def test_a_request_without_a_file_says_so(ask: Ask) -> None:
+    assert ask("bob", "upload", json={"file": "text"}).status_code == 422
+    assert ask("bob", "upload", content=b"not multipart").status_code == 422
+
+
+def test_both_legs_down_is_an_error_with_the_specified_text(server: LocalServer, tmp_path: Path) -> None:
+    with homing.open(tmp_path / "data", settings=Settings(store=server.url)) as app, live(create_app(app)) as address:
+        files = {"file": ("a.txt", HANDBOOK)}
+        assert httpx2.post(f"{address}/knowledge/upload", files=files, timeout=60).status_code == 200
+        app.store.close()
+        failed = httpx2.post(f"{address}/knowledge/search", json={"query": "年假"}, timeout=60)
+    assert failed.status_code == 500
+    assert failed.json()["error"]["code"] == "RETRIEVAL_FAILED"
+    assert failed.json()["error"]["message"].startswith("知识库检索失败")
+    assert set(failed.json()["error"]["details"]) == {"vector", "keyword"}
+
+
+def test_on_postgres_everybody_is_in_the_store_that_the_settings_name(server: LocalServer, tmp_path: Path) -> None:
+    settings = Settings(store=server.url, data=tmp_path / "data")
+    with homing.open(tmp_path / "data", settings=settings) as app:
+        tenant = Homing(settings.model_copy(update={"data": tmp_path / "tenant", "store": ""}), shared=app)
+        tenant.knowledge("韩梅梅").upload(HANDBOOK, "a.txt")
+        assert [file.name for file in app.knowledge("韩梅梅").list()] == ["a.txt"]
+        assert app.knowledge("somebody else").list() == []
+        assert "韩梅梅" in {getattr(store, "user_id", "") for store in app.stores}
+        tenant.close()
