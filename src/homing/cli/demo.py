@@ -1,128 +1,164 @@
-"""`homing demo`: the main jobs on example data, for real, in a minute."""
+"""`homing demo`: a guided tour of the main jobs on example data."""
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from homing.cli.options import Json
+from homing.cli.options import Data, Json
 from homing.cli.output import console, excerpt, print_json, progress
-from homing.records import Retrieved
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
-    from homing.devices import Answer
-    from homing.folders.index import FolderIndex
+    from homing.cli.tour import Tour
+    from homing.records import Hit, Retrieved
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-
-QUESTIONS = (
-    ("孤独的感觉", "the feeling, in a story that never uses the word"),
-    ("怎样让炒鸡蛋更嫩", "a question in Chinese"),
-    ("怎么撤销已经推送的提交", "asked in Chinese, answered in English"),
-    ("what to pack for a trip", "asked in English, answered in traditional Chinese"),
-    ("新版本出错了怎么 rollback", "both languages in one sentence"),
-    ("is a coffee in the afternoon a bad idea", "a question in English"),
-)
-
-MEMORIES = (
-    ("observation", "用户不吃辣，对花生过敏"),
-    ("knowledge", "Invoices are sent on the first working day of the month."),
-    ("learning", "Answer billing questions with a date, not with a promise."),
-)
-RECALLED = ("点菜要注意什么", "什么时候开发票")
-SPOKEN = ("打开除卧室以外的灯", "turn the 老伙计 off", "把卧室空调调到26度", "打开阳台的灯")
+FOLDER = "demo"
+LEFT = (0, 0, 0, 3)
+"""Answers stand to the right of the number of their heading."""
 
 
-def run_demo(json: Json = False) -> None:
-    """The main jobs on example data: search across languages and without the model, remember and recall, ask a home."""
+def run_demo(data: Data = None, json: Json = False) -> None:
+    """A guided tour on example data: skills, a story, notes, a memory, a home, and a search without its model.
+
+    What it shows stays in the data folder (by default ~/.homing/demo), so that the page can open it.
+    """
     from homing.app import open_app
+    from homing.config import load
 
-    with tempfile.TemporaryDirectory(prefix="homing-demo-") as place:
-        library = Path(place) / "library"
-        shutil.copytree(EXAMPLES / "library", library)
-        with open_app(Path(place) / "data") as app:
-            index = app.folder(library)
-            with progress("Indexing", quiet=json) as step:
-                refreshed = index.refresh(step)
-            options = replace(app.search_options, limit=1)
-            answers = {query: index.search(query, options) for query, _ in QUESTIONS}
-            keywords = index.search("漂流木", replace(options, mode="keyword"))
-            degraded = _without_model(index).search("孤独的椅子", options)
-            for collection, text in MEMORIES:
-                app.rag.remember(collection, text)
-            app.rag.buffer.flush()
-            recalled = {query: app.rag.retrieve(query, limit=1) for query in RECALLED}
-            app.devices.load(EXAMPLES / "home.json")
-            spoken = {sentence: app.devices.ask(sentence) for sentence in SPOKEN}
+    settings = load().settings
+    folder = data or _own_folder(settings.models.expanduser().parent / FOLDER)
+    with progress("A tour on example data", quiet=json) as step, open_app(folder, settings=settings) as app:
+        from homing.cli.tour import take_tour
+
+        step(0, 1)
+        tour = take_tour(app)
+    page = f"homing serve --open --data {folder}"
     if json:
-        told = {"answers": answers, "keyword": keywords, "degraded": degraded, "passages": refreshed.passages}
-        print_json({**told, "recalled": recalled, "devices": {text: one.to_dict() for text, one in spoken.items()}})
-        return
-    out = console()
-    out.print(f"Indexed {refreshed.added} files, {refreshed.passages} passages, offline, with {_model(index)}.\n")
-    out.print(_table([(query, note, answers[query]) for query, note in QUESTIONS]))
-    out.print(_table([("漂流木", "by keywords alone", keywords), ("孤独的椅子", "the model taken away", degraded)]))
-    out.print(f"The last answer is marked degraded: {degraded.notice}\n")
-    out.print(_memory_table(recalled))
-    out.print(_home_table(spoken))
-    out.print('Try it on your own notes:  homing search "孤独的感觉" path/to/notes')
+        print_json(_as_json(tour, page))
+    else:
+        _show(tour, page, console())
 
 
-def _model(index: FolderIndex) -> str:
-    return index.embedder.id if index.embedder is not None else "keywords only"
+def _own_folder(wanted: Path) -> Path:
+    """The wanted folder, or a temporary one where the home directory cannot be written."""
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="homing-demo-"))
+    return wanted
 
 
-def _without_model(index: FolderIndex) -> FolderIndex:
-    """The same index with a model that cannot load, to show what people see then."""
-    from homing.embedders.local import LocalProvider
-    from homing.folders.index import FolderIndex
-
-    return FolderIndex(index.folder, store=index.store, embedder=LocalProvider(Path("no-such-model")))
-
-
-def _memory_table(recalled: dict[str, Retrieved]) -> Table:
-    from rich.table import Column, Table
-
-    table = Table("asked later", Column("recalled", overflow="fold"), "from", "score", expand=True, title="Memory")
-    for query, found in recalled.items():
-        for hit in found:
-            table.add_row(query, hit.text, hit.collection, "–" if hit.score is None else f"{hit.score:.2f}")
-    return table
+def _as_json(tour: Tour, page: str) -> dict[str, Any]:
+    return {
+        "model": tour.model,
+        "skills": None if tour.skills is None else dict(tour.skills),
+        "edit": tour.edit,
+        "answers": dict(tour.answers),
+        "keyword": tour.keyword,
+        "degraded": tour.degraded,
+        "recalled": dict(tour.recalled),
+        "devices": {sentence: answer.to_dict() for sentence, answer in tour.devices.items()},
+        "seconds": round(tour.seconds, 2),
+        "page": page,
+    }
 
 
-def _home_table(spoken: dict[str, Answer]) -> Table:
-    from rich.table import Column, Table
-
-    table = Table(
-        "said", Column("devices", overflow="fold"), "command, or what is asked back", expand=True, title="Home"
-    )
-    for sentence, answer in spoken.items():
-        commands = dict.fromkeys(one.command.id for one in answer.candidates if one.command is not None)
-        names = "、".join(device.name for device in answer.devices) or "–"
-        table.add_row(sentence, names, ", ".join(commands) if answer.devices else answer.question)
-    return table
-
-
-def _table(rows: list[tuple[str, str, Retrieved]]) -> Table:
-    from rich.table import Column, Table
+def _show(tour: Tour, page: str, out: Console) -> None:
+    from rich.padding import Padding
     from rich.text import Text
 
-    table = Table("question", Column("best passage", overflow="fold"), "score", "mode", "ms", expand=True)
+    from homing.cli.tour import QUESTIONS, WITHOUT_MODEL, WORD
+
+    out.print(
+        Text.assemble(("Homing", "bold"), f" finds the one thing a request is about. Offline, with {tour.model}.")
+    )
+    _heading(out, 1, "Skills · 技能", "the SKILL.md that an agent should load")
+    if tour.skills is None:
+        out.print("   Skills need one more library: pip install 'homing[lance]'", markup=False)
+    else:
+        rows = _rows()
+        for query, found in tour.skills.items():
+            best = found[0]
+            rows.add_row(
+                Text(query, "bold"), Text(best.name, "cyan"), f"{best.score:.2f}", Text(best.description, "dim")
+            )
+        out.print(Padding(rows, LEFT))
+    _heading(out, 2, "Documents · 文档", "a story and some notes, by meaning and by words")
+    told = [(query, note, tour.answers[query]) for _, query, note in QUESTIONS]
+    out.print(Padding(_passages([*told, (WORD, "one word, by keywords alone", tour.keyword)]), LEFT))
+    edited = f"   One sentence of the story was changed: {tour.edit.embedded} of {tour.edit.paragraphs} paragraphs "
+    out.print(f"{edited}embedded again.")
+    _heading(out, 3, "Without the model · 模型不可用", "an answer all the same, and it says so")
+    out.print(Padding(_passages([(WITHOUT_MODEL, "the model was taken away", tour.degraded)]), LEFT))
+    out.print(Text(f"   {tour.degraded.notice}", "yellow"))
+    _heading(out, 4, "Memory · 记忆", "what was said earlier, when it matters")
+    rows = _rows()
+    for query, recalled in tour.recalled.items():
+        for hit in recalled:
+            rows.add_row(Text(query, "bold"), Text(hit.collection, "cyan"), _score(hit.score), Text(hit.text))
+    out.print(Padding(rows, LEFT))
+    _heading(out, 5, "Home · 家", "the devices that a sentence means; or a question back")
+    rows = _rows()
+    for sentence, answer in tour.devices.items():
+        commands = dict.fromkeys(one.command.id for one in answer.candidates if one.command is not None)
+        names = "、".join(device.name for device in answer.devices)
+        meant = Text(names, "cyan") if names else Text(answer.question, "yellow")
+        rows.add_row(Text(sentence, "bold"), Text(", ".join(commands) if names else "–"), "", meant)
+    out.print(Padding(rows, LEFT))
+    out.print()
+    out.print(f"All of it took {tour.seconds:.1f} s. Look at it in the browser:")
+    out.print(Text(f"   {page}", "bold green"), soft_wrap=True)
+    out.print('Or search your own notes:  homing search "孤独的感觉" path/to/notes', markup=False)
+
+
+def _heading(out: Console, number: int, title: str, about: str) -> None:
+    from rich.text import Text
+
+    out.print()
+    out.print(Text.assemble((f"{number}  {title}", "bold magenta"), (f"   {about}", "dim")))
+
+
+def _rows() -> Table:
+    from rich.table import Column, Table
+
+    asked = Column(ratio=3, overflow="fold")
+    return Table(
+        asked,
+        Column(no_wrap=True),
+        Column(justify="right", no_wrap=True),
+        Column(ratio=4, overflow="fold"),
+        box=None,
+        show_header=False,
+        expand=True,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+    )
+
+
+def _passages(rows: list[tuple[str, str, Retrieved]]) -> Table:
+    from rich.text import Text
+
+    table = _rows()
     for query, note, found in rows:
         hit = found[0] if found else None
-        passage = Text("nothing found")
+        passage = Text("nothing found", "dim") if hit is None else excerpt(query, _around_the_match(hit), 72)
         if hit is not None:
-            passage = excerpt(query, hit, 100).append(f"\n{hit.metadata['path']}:{hit.metadata['line']}", "cyan")
-        table.add_row(
-            Text.assemble((query, "bold"), "\n", (note, "dim")),
-            passage,
-            "–" if hit is None or hit.score is None else f"{hit.score:.2f}",
-            Text(found.mode, "yellow" if found.degraded else ""),
-            f"{found.timings['total_ms']:.0f}",
-        )
+            passage.append(f"  {hit.metadata['document_id']}", "cyan")
+        mode = Text(found.mode, "yellow" if found.degraded else "dim")
+        asked = Text.assemble((query, "bold"), "\n", (note, "dim"))
+        table.add_row(asked, mode, _score(None if hit is None else hit.score), passage)
     return table
+
+
+def _around_the_match(hit: Hit) -> Hit:
+    from dataclasses import replace
+
+    return replace(hit, text=hit.metadata.get("snippet") or hit.text)
+
+
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.2f}"
