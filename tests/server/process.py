@@ -1,0 +1,65 @@
+"""`homing serve` as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-c", "from homing.cli.main import run; run()"]
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server that answers."""
+
+    process: subprocess.Popen[str]
+    address: str
+    log: Path
+
+    def stop(self, signal: int) -> int:
+        """Sends a signal and waits for the end; returns the exit code."""
+        self.process.send_signal(signal)
+        return self.process.wait(60)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What it logged."""
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+
+@contextmanager
+def serving(data: Path, *options: str, environ: Mapping[str, str] | None = None) -> Iterator[Serving]:
+    """Starts the server on a free port and ends it, if it has not ended by then."""
+    log = data.with_name("server.log")
+    with log.open("w", encoding="utf-8") as stderr:
+        process = subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0", "--json", "--data", str(data), *options],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            cwd=data.parent,
+            env={**os.environ, **(environ or {})},
+        )
+    try:
+        yield Serving(process, _address(process, log), log)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str], log: Path) -> str:
+    assert process.stdout is not None
+    told = ""
+    for line in process.stdout:
+        told += line
+        if line == "}\n":
+            return str(json.loads(told)["address"]).rstrip("/")
+    raise AssertionError(f"the server did not start:\n{log.read_text(encoding='utf-8')}")

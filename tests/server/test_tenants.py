@@ -1,0 +1,161 @@
+"""What one user has, no other sees: over every route, whatever the names are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import homing
+from homing.app import Homing
+from homing.config import ServerSettings, Settings
+from homing.errors import Overloaded
+from homing.server.application import create_app
+from homing.server.tenants import OWNER, Tenants, folder_name
+from homing.server.tokens import Tokens
+from tests.server.conftest import LOOPBACK
+
+SECRET = "宝藏埋在灯塔下面"
+USERS = ("lin", "Lin", "林", "../lin", "owner/../lin", "a" * 200)
+
+
+class Person:
+    """A user with a token, and what they ask."""
+
+    def __init__(self, client: TestClient, secret: str) -> None:
+        self._client = client
+        self._headers = {"authorization": f"Bearer {secret}"}
+
+    def __call__(self, method: str, path: str, body: object = None) -> str:
+        answer = self._client.request(method, path, json=body, headers=self._headers)
+        assert answer.status_code in (200, 201, 202, 404), answer.text
+        return answer.text
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Person]]:
+    data = tmp_path_factory.mktemp("tenants")
+    with homing.open(data, settings=Settings()) as app:
+        tokens = Tokens(data)
+        secrets = {name: tokens.create(name, "write").secret for name in (OWNER, *USERS)}
+        tokens.close()
+        with TestClient(create_app(app), base_url=LOOPBACK) as client:
+            yield {name: Person(client, secret) for name, secret in secrets.items()}
+
+
+def ask_everything(person: Person) -> str:
+    """Everything a user can read, by every route that could show another's."""
+    asked = [
+        person("POST", "/search", {"query": "宝藏 灯塔", "limit": 100}),
+        person("POST", "/rag/recall", {"query": "宝藏", "limit": 100}),
+        person("GET", "/rag"),
+        person("GET", "/documents"),
+        person("GET", "/documents/island"),
+        person("GET", "/documents/island/map"),
+        person("GET", "/documents/island/map/chunks"),
+        person("POST", "/documents/island/search", {"query": "宝藏", "min_score": None}),
+        person("POST", "/documents/island/search", {"query": "宝藏", "mode": "keyword"}),
+        person("GET", "/devices"),
+        person("POST", "/devices/ask", {"text": "打开宝藏灯"}),
+        person("GET", "/models/switch"),
+        person("GET", "/jobs"),
+        person("POST", "/ipc/search:fts:query", {"projectId": "island", "query": "宝藏"}),
+    ]
+    return "\n".join(asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", USERS)
+def test_nothing_of_one_user_reaches_another(people: dict[str, Person], name: str) -> None:
+    person = people[name]
+    marked = f"{SECRET} {USERS.index(name)}#"
+    person("POST", "/rag/remember", {"text": marked, "id": "treasure"})
+    person("PUT", "/documents/island/map", {"text": marked})
+    person("PUT", "/devices", {"devices": [{"id": marked, "name": "宝藏灯", "type": "light"}]})
+    person("POST", "/documents/island/reindex")
+    assert marked in ask_everything(person)
+    for other, who in people.items():
+        if other != name:
+            assert marked not in ask_everything(who), other
+
+
+def test_deleting_by_another_user_deletes_nothing(people: dict[str, Person]) -> None:
+    people["lin"]("POST", "/rag/remember", {"text": SECRET, "id": "mine"})
+    people["lin"]("PUT", "/documents/own/ch", {"text": SECRET})
+    assert "NOT_FOUND" in people["林"]("DELETE", "/rag/mine")
+    assert "NOT_FOUND" in people["林"]("DELETE", "/documents/own/ch")
+    people["林"]("DELETE", "/documents/own")
+    assert SECRET in people["lin"]("GET", "/documents/own/ch")
+    assert SECRET in people["lin"]("GET", "/rag")
+
+
+def test_skills_and_models_are_everybodys(people: dict[str, Person]) -> None:
+    assert people["lin"]("GET", "/skills") == people["林"]("GET", "/skills")
+    assert people["lin"]("GET", "/models") == people[OWNER]("GET", "/models")
+
+
+@given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
+def test_no_two_users_share_a_folder_and_none_leaves_it(one: str, other: str) -> None:
+    for user in (one, other):
+        name = folder_name(user)
+        assert Path(name).name == name
+        assert len(name.encode()) <= 200
+        assert not name.startswith((".", "-"))
+    assert one == other or folder_name(one).casefold() != folder_name(other).casefold()
+
+
+@pytest.mark.slow
+def test_few_are_kept_open_and_none_that_is_used_is_closed(data: Homing) -> None:
+    tenants = Tenants(data, most=2)
+    with tenants.lease("a") as first:
+        first.rag.remember("knowledge", "灯塔")
+        with tenants.lease("b"), pytest.raises(Overloaded), tenants.lease("c"):
+            pass
+        assert first.rag.count("knowledge") == 1
+    with tenants.lease("c"), tenants.lease("d"):
+        assert not tenants.is_open("a")
+    with tenants.lease("a") as again:
+        assert again is not first
+        assert [entry.text for entry in again.rag.entries("knowledge")] == ["灯塔"]
+        # It was embedded before it was closed.
+        assert again.rag.buffer.pending == 0
+    assert set(tenants.known()) == {OWNER, "a", "b", "c", "d"}
+    tenants.close()
+
+
+@pytest.mark.slow
+def test_many_threads_open_a_user_once(data: Homing) -> None:
+    tenants = Tenants(data)
+
+    def remember(number: int) -> int:
+        with tenants.lease("lin") as app:
+            app.rag.remember("knowledge", f"{number}")
+            return id(app.rag)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert len(set(pool.map(remember, range(32)))) == 1
+    with tenants.lease("lin") as app:
+        assert app.rag.count("knowledge") == 32
+    tenants.close()
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(name=st.sampled_from(["users", "..", ".", "tokens.db", "homing.db", "con", "nul.txt", "~"]))
+def test_odd_names_stay_below_the_folder_of_users(data: Homing, name: str) -> None:
+    folder = Tenants(data).folder(name)
+    assert folder.parent == data.settings.data / "users"
+
+
+def test_a_store_that_the_settings_name_is_the_owners_alone(tmp_path: Path) -> None:
+    settings = Settings(store=f"sqlite:///{tmp_path / 'elsewhere.db'}", server=ServerSettings(users=1))
+    with homing.open(tmp_path / "data", settings=settings) as app:
+        tenants = Tenants(app)
+        with tenants.lease("lin") as other:
+            assert other.settings.store_url != app.settings.store_url
+            assert other.models is app.models
+        tenants.close()

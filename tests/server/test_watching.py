@@ -1,0 +1,106 @@
+"""What who watches the server sees: metrics, health when the model goes down and comes back."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+import homing
+from homing.config import Settings
+from homing.server.application import create_app
+from homing.server.log_lines import JsonLines, ShortLines
+from homing.testing.loopback import Fault, LoopbackApi
+from tests.server.conftest import LOOPBACK
+
+
+def metric(client: TestClient, pattern: str) -> float:
+    found = re.search(rf"^{pattern} ([0-9.e+-]+)$", client.get("/metrics").text, re.MULTILINE)
+    assert found is not None, pattern
+    return float(found[1])
+
+
+def test_requests_and_searches_are_counted_by_pattern_and_not_by_name(client: TestClient) -> None:
+    client.post("/documents/novel/search", json={"query": "灯塔"})
+    client.get("/documents/novel/ch1")
+    client.get("/documents/novel/nothing")
+    route = r'homing_requests_total\{method="GET",route="/documents/\{project\}/\{document:path\}",status="%s"\}'
+    assert metric(client, route % 200) >= 1
+    assert metric(client, route % 404) >= 1
+    assert metric(client, r'homing_searches_total\{degraded="false",mode="hybrid",source="documents"\}') >= 1
+    assert metric(client, r'homing_request_seconds_count\{method="POST",route="/documents/\{project\}/search"\}') >= 1
+    text = client.get("/metrics").text
+    assert "ch1" not in text
+    assert 'homing_embedding_seconds_count{model="local/all-MiniLM-L6-v2-zh@384"}' in text
+    assert metric(client, "homing_buffer_pending") == 0
+    assert metric(client, "homing_dead_letters") == 0
+
+
+@pytest.mark.slow
+def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp_path: Path) -> None:
+    with LoopbackApi(key="sk-test") as api, homing.open(tmp_path, settings=Settings()) as app:
+        config = app.models.config
+        config.create_provider("remote", "openai", api_key="sk-test", base_url=api.url + "/v1")
+        config.create_model("remote", "text-embedding-3-small", model_config={"dimensions": 64}, is_default=True)
+        identity = "openai/text-embedding-3-small@64"
+        circuit = rf'homing_circuit\{{model="{identity}",state="%s"\}}'
+        with TestClient(create_app(app), base_url=LOOPBACK) as client:
+            client.post("/rag/remember", json={"text": "灯塔"})
+            app.rag.buffer.flush()
+            assert client.get("/health").json()["status"] == "ok"
+            assert metric(client, circuit % "closed") == 1
+            api.always = Fault(status=500, body="{}")
+            found = client.post("/rag/recall", json={"query": "灯塔在哪里"}).json()
+            assert (found["mode"], found["degraded"]) == ("keyword", True)
+            assert found["notice"]["zh"]
+            assert [hit["text"] for hit in found["hits"]] == ["灯塔"]
+            health = client.get("/health")
+            assert (health.status_code, health.json()["status"]) == (200, "degraded")
+            assert health.json()["model"]["reason"] == "PROVIDER_UNAVAILABLE"
+            assert metric(client, circuit % "closed") == 0
+            assert metric(client, rf'homing_embedding_failures_total\{{code="\w+",model="{identity}"\}}') >= 1
+            assert metric(client, r'homing_searches_total\{degraded="true",mode="keyword",source="memory"\}') == 1
+            refused = client.post("/v1/embeddings", json={"input": "never seen", "model": "default"})
+            assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (503, True)
+            api.always = None
+            for _ in range(100):
+                found = client.post("/rag/recall", json={"query": "灯塔在哪里呢"}).json()
+                if not found["degraded"]:
+                    break
+                time.sleep(0.1)
+            assert found["mode"] == "hybrid"
+            assert client.get("/health").json()["status"] == "ok"
+
+
+def test_a_store_that_cannot_be_read_is_a_503(tmp_path: Path) -> None:
+    with (
+        homing.open(tmp_path, settings=Settings()) as app,
+        TestClient(create_app(app), base_url=LOOPBACK) as client,
+    ):
+        app.store.close()
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (503, "failing")
+        assert health.json()["store"]["reason"] == "STORE_ERROR"
+
+
+def test_lines_are_short_on_a_terminal() -> None:
+    record = logging.makeLogRecord({"name": "x", "levelname": "INFO", "msg": "request"})
+    record.__dict__.update(method="GET", path="/health", route="/health", status=200, ms=1.5, user="owner")
+    assert ShortLines().format(record).endswith("200 GET /health  1.5 ms")
+    warning = logging.makeLogRecord({"name": "x", "levelname": "WARNING", "msg": "灯塔 %s", "args": ("1",)})
+    assert ShortLines().format(warning).endswith("warning: 灯塔 1")
+    assert '"message": "灯塔 1"' in JsonLines().format(warning)
+
+
+def test_a_trace_is_part_of_the_line() -> None:
+    try:
+        raise ValueError("broken")
+    except ValueError as error:
+        record = logging.makeLogRecord({"msg": "x", "exc_info": (ValueError, error, error.__traceback__)})
+    assert "ValueError: broken" in JsonLines().format(record)
+    assert "\n" not in JsonLines().format(record)
+    assert "ValueError: broken" in ShortLines().format(record)
