@@ -6,10 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from homing.files import TEXT_SUFFIXES
 from homing.text.decoding import NotText, decode_any
-
-SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".org", ".adoc"})
-"""File name endings that are taken for text."""
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 MAX_BYTES = 32 * 1024 * 1024
@@ -22,7 +20,7 @@ def text_files(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS)
         for name in sorted(files):
             path = Path(at, name)
-            if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+            if name.startswith(".") or path.suffix.lower() not in TEXT_SUFFIXES:
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 continue
