@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# `homing` is the one beside this Python, also where no virtual environment is active.
+ENVIRON = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
@@ -31,7 +33,9 @@ def named(page: Path) -> str:
 def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(page, "python")), encoding="utf-8")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -43,13 +47,12 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
     notes.mkdir()
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
     (notes / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
-    environ = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for line in "".join(blocks(page, "shell")).splitlines():
         command = line.split("  #")[0].strip()
         if not command or command.startswith(("#", "make ", "pip ", "git ")):
             continue
         done = subprocess.run(
-            shlex.split(command), cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120
+            shlex.split(command), cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 

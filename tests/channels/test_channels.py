@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 import homing
 from homing.app import Homing
 from homing.channels import CHANNELS, Channels, Work
+from homing.channels.envelope import codes
 from homing.config import EmbeddingSettings, ProviderSettings, Settings
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
@@ -273,3 +275,10 @@ def test_many_threads_may_be_the_first_to_ask(tmp_path: Path) -> None:
         ]
         assert all(len(one.result()["changed"]) == 1 for one in saves)
         assert len(ask(channels, "document:list", projectId="p")["documents"]) == 48
+
+
+def test_the_page_names_every_channel_and_the_codes_that_clients_handle() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ipc.md").read_text(encoding="utf-8")
+    assert [name for name in CHANNELS if f"| `{name}` |" not in page] == []
+    told = set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+|CANCELED|BACKPRESSURE|INTERNAL|TIMEOUT)`", page))
+    assert told - {"PROTOCOL_MISMATCH"} <= set(codes())

@@ -1,2 +1,3 @@
 export * from "./channels.ts";
 export * from "./client.ts";
+export * from "./electron.ts";

@@ -9,7 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { HomingClient, HomingError, type ClientErrorCode, type StartOptions } from "../src/index.ts";
+import { HomingClient, HomingError, PROGRESS, handleChannels } from "../src/index.ts";
+import type { Bridge, ClientErrorCode, StartOptions, WindowEvent } from "../src/index.ts";
 
 const [command, ...args] = JSON.parse(process.env.HOMING_COMMAND ?? '["homing"]') as [string, ...string[]];
 const chapter = [
@@ -104,6 +105,18 @@ describe("with the bundled model", () => {
     assert.ok(found.usedTokens <= 40);
     const none = await homing.invoke("rag:retrieve", { projectId: "novel", query: "Kubernetes ingress rules" });
     assert.deepEqual(none.chunks, []);
+  });
+
+  test("windows of a desktop app reach every channel", async () => {
+    const handlers = new Map<string, Parameters<Bridge["handle"]>[1]>();
+    handleChannels({ handle: (channel, listener) => handlers.set(channel, listener) }, homing);
+    const told: unknown[][] = [];
+    const event: WindowEvent = { sender: { send: (...args) => told.push(args) } };
+    const found = await handlers.get("search:fts:query")!(event, { projectId: "novel", query: "怕水" });
+    assert.equal((found as { ok: boolean }).ok, true);
+    assert.equal(((await handlers.get("project:list")!(event, undefined)) as { ok: boolean }).ok, true);
+    await handlers.get("embedding:reindex")!(event, { projectId: "novel" });
+    assert.deepEqual(told.at(-1), [PROGRESS, { channel: "embedding:reindex", done: 4, total: 4 }]);
   });
 
   test("a signal that was aborted before never sends", async () => {
