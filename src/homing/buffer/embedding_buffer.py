@@ -121,9 +121,9 @@ class EmbeddingBuffer:
         """How many texts of a collection, whose ids begin so, have no vector yet; with `removals`, all that waits."""
         return self._outbox.waiting_in(collection, prefix, removals=removals)
 
-    def waiting_of(self, collection: str, ids: Iterable[str]) -> set[str]:
-        """Which of these texts have no vector yet, because they wait or were given up."""
-        return self._outbox.waiting_of(collection, ids)
+    def waiting_of(self, collection: str, ids: Iterable[str], *, dead: bool = True) -> set[str]:
+        """Which of these texts have no vector yet, because they wait or, with `dead`, were given up."""
+        return self._outbox.waiting_of(collection, ids, dead=dead)
 
     def backlog(self) -> Backlog:
         """How full the queue is, and for how long."""

@@ -223,14 +223,14 @@ class Outbox:
             ).get
         return count
 
-    def waiting_of(self, collection: str, ids: Iterable[str]) -> set[str]:
-        """Which of these texts have no vector yet, because they wait or were given up."""
+    def waiting_of(self, collection: str, ids: Iterable[str], *, dead: bool = True) -> set[str]:
+        """Which of these texts have no vector yet, because they wait or, with `dead`, were given up."""
         with self._database.reading() as connection:
             rows: list[tuple[Any, ...]] = connection.execute(
                 "SELECT id FROM outbox WHERE collection = ?1 AND text IS NOT NULL AND id IN (SELECT value FROM "
-                "json_each(?2)) UNION SELECT id FROM dead_letters WHERE collection = ?1 AND id IN "
+                "json_each(?2)) UNION SELECT id FROM dead_letters WHERE collection = ?1 AND ?3 AND id IN "
                 "(SELECT value FROM json_each(?2))",
-                (collection, json.dumps(list(ids))),
+                (collection, json.dumps(list(ids)), dead),
             ).fetchall()
         return {one for (one,) in rows}
 

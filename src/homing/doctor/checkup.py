@@ -14,9 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from homing.config import Settings
+from homing.doctor.documents import written
 from homing.doctor.embedding import answers, configured, remote_unasked
 from homing.doctor.finding import Finding
 from homing.doctor.memory import remembered
+from homing.documents.archive import COLLECTION as DOCUMENTS
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import HomingError
 from homing.rag.memory import COLLECTIONS as MEMORIES
@@ -61,6 +63,7 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
         yield "search", lambda: _search(settings)
     yield "data", lambda: _data(settings)
     yield "memory", lambda: remembered(settings)
+    yield "documents", lambda: written(settings)
 
 
 def _versions() -> list[Finding]:
@@ -143,6 +146,7 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
             yield Finding(name, "warn", f"{told}, but the model is now {embedder.id}", "homing models default")
         elif embedder is not None and info.model and waiting:
             mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
+            mend = "homing docs reindex" if info.name.startswith(DOCUMENTS) else mend
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend)
         else:
             yield Finding(name, "ok", told)

@@ -6,11 +6,11 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from homing.database import Database
-from homing.documents.layout import Block, NewBlock, Placed, Rewrite
+from homing.documents.layout import Block, NewBlock, Placed, Rewrite, Stored
 from homing.stores.arguments import is_encodable
 
 if TYPE_CHECKING:
@@ -36,6 +36,14 @@ STEPS = (
     CREATE TABLE document_settings(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
     """,
 )
+COLLECTION = "documents:"
+
+
+def collection_of(project: str) -> str:
+    """The collection that holds the chunks of a project, and of no other."""
+    return COLLECTION + project
+
+
 COLUMNS = "key, project, id, token, revision, following, characters, chunks, layout, updated"
 
 
@@ -116,17 +124,16 @@ class Archive:
         texts = dict(stored)
         return "".join(_read(texts[block.key]) for block in row.blocks)
 
-    def chunks(self, connection: Connection, row: Row) -> list[Placed]:
-        """The chunks of a document in order, with offsets in the document."""
-        starts = row.starts()
+    def stored(self, connection: Connection, row: Row) -> Stored:
+        """A document with its text and all of its chunks."""
+        held: dict[int, list[Placed]] = {block.key: [] for block in row.blocks}
         found: list[tuple[Any, ...]] = connection.execute(
             "SELECT number, block, start, length, digest, updated FROM document_chunks WHERE document = ?", (row.key,)
         ).fetchall()
-        placed = [
-            Placed(number, at := starts[block][0] + start, at + length, digest, updated)
-            for number, block, start, length, digest, updated in found
-        ]
-        return sorted(placed, key=lambda one: one.start)
+        for number, block, start, length, digest, updated in found:
+            held[block].append(Placed(number, start, start + length, digest, updated))
+        chunks = tuple(tuple(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
+        return Stored(self.text(connection, row), row.blocks, chunks)
 
     def look_up(self, connection: Connection, ids: Iterable[str]) -> dict[str, Found]:
         """The chunks that exist, by id, with their texts and places."""
@@ -183,26 +190,30 @@ class Archive:
         assert made is not None
         return made
 
-    def write(self, connection: Connection, row: Row, change: Rewrite, *, chunks: int, following: int) -> None:
-        """Replace the blocks between those that stay."""
+    def write(self, connection: Connection, row: Row, change: Rewrite, *, chunks: int, following: int) -> Row:
+        """Replace the blocks between those that stay; returns the row as it is now."""
         stop = len(row.blocks) - change.back
         for block in row.blocks[change.front : stop]:
             connection.execute("DELETE FROM document_blocks WHERE key = ?", (block.key,))
             connection.execute("DELETE FROM document_chunks WHERE document = ? AND block = ?", (row.key, block.key))
         written = [self._write_block(connection, row, block) for block in change.between]
-        blocks = [*row.blocks[: change.front], *written, *row.blocks[stop:]]
-        connection.execute(
-            "UPDATE documents SET revision = revision + 1, following = ?, characters = ?, chunks = ?, layout = ?, "
-            "updated = ? WHERE key = ?",
-            (
-                following,
-                sum(block.length for block in blocks),
-                chunks,
-                json.dumps([[block.key, block.length, block.wide] for block in blocks], separators=(",", ":")),
-                time.time(),
-                row.key,
-            ),
+        blocks = (*row.blocks[: change.front], *written, *row.blocks[stop:])
+        now = replace(
+            row,
+            revision=row.revision + 1,
+            following=following,
+            characters=sum(block.length for block in blocks),
+            chunks=chunks,
+            blocks=blocks,
+            updated=time.time(),
         )
+        layout = json.dumps([[block.key, block.length, block.wide] for block in blocks], separators=(",", ":"))
+        connection.execute(
+            "UPDATE documents SET revision = ?, following = ?, characters = ?, chunks = ?, layout = ?, updated = ? "
+            "WHERE key = ?",
+            (now.revision, following, now.characters, chunks, layout, now.updated, row.key),
+        )
+        return now
 
     def _write_block(self, connection: Connection, row: Row, block: NewBlock) -> Block:
         connection.execute("INSERT INTO document_blocks(document, text) VALUES (?, ?)", (row.key, _stored(block.text)))
@@ -226,6 +237,38 @@ class Archive:
             connection.execute(f"DELETE FROM {table} WHERE document = ?", (row.key,))
         connection.execute("DELETE FROM documents WHERE key = ?", (row.key,))
         return [row.chunk_id(number) for (number,) in numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What documents there are in a database, and what of them waits, failed before, or was given up, and why."""
+
+    projects: int
+    documents: int
+    chunks: int
+    waiting: int
+    failing: int
+    dead: int
+    error: str
+
+
+def look(database: Database) -> Backlog | None:
+    """How things stand with the documents of a database; None where there never were any. Makes no tables."""
+    with database.reading() as connection:
+        if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'documents'").get:
+            return None
+        ours = "collection >= :first AND collection < :last"
+        row: tuple[Any, ...] | None = connection.execute(
+            "SELECT (SELECT count(DISTINCT project) FROM documents), (SELECT count(*) FROM documents), "
+            "(SELECT coalesce(sum(chunks), 0) FROM documents), "
+            f"(SELECT count(*) FROM outbox WHERE {ours} AND text IS NOT NULL), "
+            f"(SELECT count(error) FROM outbox WHERE {ours}), (SELECT count(*) FROM dead_letters WHERE {ours}), "
+            f"coalesce((SELECT error FROM dead_letters WHERE {ours} ORDER BY died DESC LIMIT 1), "
+            f"(SELECT error FROM outbox WHERE {ours} AND error IS NOT NULL LIMIT 1), '')",
+            {"first": COLLECTION, "last": COLLECTION[:-1] + ";"},
+        ).fetchone()
+    assert row is not None
+    return Backlog(*row)
 
 
 def _row(row: tuple[Any, ...]) -> Row:

@@ -7,11 +7,13 @@ novel of ten megabytes a new first paragraph writes some kilobytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
-BLOCK_CHARACTERS = 16_384
-"""A block is closed after the chunk that fills it so far."""
+SHORTEST = 8_192
+LONGEST = 32_768
+"""Characters of a block. Between the two it ends before a chunk that is chosen by what it says, one in 32: so the
+borders fall on the same places again after an edit further up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A chunk in a document: its number, where it is, the digest of what it says, and when that changed."""
+    """A chunk: its number, where it is, the digest of what it says, and when that changed."""
 
     number: int
     start: int
@@ -44,6 +46,23 @@ class NewBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A document as it is stored: its text, its blocks, and for each block the chunks in it, counted from its start."""
+
+    text: str = ""
+    blocks: tuple[Block, ...] = ()
+    chunks: tuple[tuple[Placed, ...], ...] = ()
+
+    def starts(self) -> list[int]:
+        """Where each block begins, and where the last one ends."""
+        return [0, *accumulate(block.length for block in self.blocks)]
+
+    def placed(self) -> list[Placed]:
+        """The chunks in order, with offsets in the text."""
+        return [moved(one, start) for start, held in zip(self.starts(), self.chunks, strict=False) for one in held]
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite:
     """Which blocks stay at the front and at the back, and what stands between them now."""
 
@@ -52,17 +71,31 @@ class Rewrite:
     between: tuple[NewBlock, ...]
 
 
-def rewrite(old: str, blocks: Sequence[Block], before: Sequence[Placed], new: str, after: Sequence[Placed]) -> Rewrite:
-    """The smallest part of the blocks to write so that the document has the new text and chunks."""
-    same = common_start(old, new)
-    front, placed = _kept(blocks, before, after, same)
-    start = sum(block.length for block in blocks[:front])
-    shift = len(new) - len(old)
-    tail = common_end(old, new, min(len(old), len(new)) - start)
-    back = _kept_back(blocks[front:], before, after, len(old), tail, shift)
-    stop = len(new) - sum(block.length for block in blocks[len(blocks) - back :])
-    chunks = [one for one in after[placed:] if one.start < stop]
-    return Rewrite(front, back, tuple(_cut(new, start, stop, chunks)))
+def rewrite(stored: Stored, text: str, chunks: Sequence[Placed], *, first: int, last: int) -> Rewrite:
+    """What to write so that the blocks from `first` up to `last` hold a text and its chunks, counted from its start.
+
+    Blocks at the borders that would be written as they are stay.
+    """
+    fresh = tuple(_cut(text, chunks))
+    starts = stored.starts()
+    old = [(stored.text[starts[at] : starts[at + 1]], stored.chunks[at]) for at in range(first, last)]
+    new = [(block.text, block.chunks) for block in fresh]
+    front = _alike(old, new)
+    back = _alike(old[front:][::-1], new[front:][::-1])
+    return Rewrite(first + front, len(stored.blocks) - last + back, fresh[front : len(fresh) - back])
+
+
+_Held = tuple[str, tuple[Placed, ...]]
+
+
+def _alike(old: Sequence[_Held], new: Sequence[_Held]) -> int:
+    """How many blocks are the same from the start."""
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def common_start(old: str, new: str, step: int = 1 << 16) -> int:
@@ -93,56 +126,22 @@ def wide_characters(text: str) -> int:
     return sum(character > "\uffff" for character in text)
 
 
-def _kept(blocks: Sequence[Block], before: Sequence[Placed], after: Sequence[Placed], same: int) -> tuple[int, int]:
-    """How many blocks at the front are as they were, and how many chunks are in them."""
-    kept = placed = 0
-    for end in accumulate(block.length for block in blocks):
-        if end > same:
-            break
-        count = placed
-        while count < len(before) and before[count].end <= end:
-            count += 1
-        if before[placed:count] != after[placed:count] or (count < len(after) and after[count].start < end):
-            break
-        kept, placed = kept + 1, count
-    return kept, placed
-
-
-def _kept_back(
-    blocks: Sequence[Block], before: Sequence[Placed], after: Sequence[Placed], length: int, tail: int, shift: int
-) -> int:
-    kept = placed = 0
-    start = length
-    for block in reversed(blocks):
-        start -= block.length
-        if length - start > tail:
-            break
-        count = placed
-        while count < min(len(before), len(after)) and before[-1 - count].start >= start:
-            if moved(before[-1 - count], shift) != after[-1 - count]:
-                return kept
-            count += 1
-        rest = (before[-1 - count : len(before) - count], after[-1 - count : len(after) - count])
-        if any(one.end > start for one in rest[0]) or any(one.end > start + shift for one in rest[1]):
-            break
-        kept, placed = kept + 1, count
-    return kept
-
-
 def moved(chunk: Placed, shift: int) -> Placed:
     """The chunk so many characters further on."""
-    return replace(chunk, start=chunk.start + shift, end=chunk.end + shift) if shift else chunk
+    return Placed(chunk.number, chunk.start + shift, chunk.end + shift, chunk.digest, chunk.updated)
 
 
-def _cut(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> Iterator[NewBlock]:
+def _cut(text: str, chunks: Sequence[Placed]) -> Iterator[NewBlock]:
+    start = 0
     held: list[Placed] = []
     for one in chunks:
-        if held and one.start - start > BLOCK_CHARACTERS:
+        size = one.start - start
+        if held and (size > LONGEST or (size > SHORTEST and one.digest[0] < 8)):
             yield _block(text, start, one.start, held)
             start, held = one.start, []
         held.append(one)
-    if start < stop:
-        yield _block(text, start, stop, held)
+    if start < len(text):
+        yield _block(text, start, len(text), held)
 
 
 def _block(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> NewBlock:

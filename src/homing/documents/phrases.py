@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from homing.text.folding import Folded
+from homing.text.folding import Folded, fold
 from homing.text.highlight import Span, spans
 from homing.text.tokens import tokens
+from homing.text.words import cut, is_character, is_run
 
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|「([^」]+)」|『([^』]+)』|＂([^＂]+)＂')
 
@@ -23,8 +24,16 @@ def holds_all(text: str, wanted: Sequence[str]) -> bool:
     return all(_joined(one) in written for one in wanted)
 
 
-def places(query: str, wanted: Sequence[str], text: str) -> list[Span]:
+def says_enough(query: str, matched: Sequence[str]) -> bool:
+    """Whether more than single characters of longer Chinese words matched: 独 in 独自 is not 独角兽."""
+    if any(len(one) > 1 or not is_character(fold(one)) for one in matched):
+        return True
+    return not any(is_run(piece) for piece in cut(fold(query)))
+
+
+def places(query: str, text: str) -> list[Span]:
     """What to highlight: the phrases where there are any, and the other words of the query."""
+    wanted = phrases(query)
     rest = _QUOTED.sub(" ", query) if wanted else query
     found = [*_phrase_places(wanted, text), *(spans(rest, text) if rest.strip() else [])]
     merged: list[Span] = []

@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from homing.buffer.embedding_buffer import EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
-from homing.documents.archive import Archive, Row
+from homing.documents.archive import Archive, Row, collection_of
 from homing.documents.splitting import embedded_text
-from homing.documents.writer import collection_of
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
@@ -97,8 +96,8 @@ class Reindexer:
     def _look_through(self, row: Row) -> int:
         """Queue the chunks of a document that are not in order; returns how many had a damaged vector."""
         with self._archive.database.reading() as connection:
-            text = self._archive.text(connection, row)
-            chunks = self._archive.chunks(connection, row)
+            stored = self._archive.stored(connection, row)
+        text, chunks = stored.text, stored.placed()
         collection = collection_of(row.project)
         model = self._model(collection)
         damaged = 0
@@ -108,7 +107,7 @@ class Reindexer:
             broken = [one for one in texts if one in known and _is_damaged(known[one].embedding)]
             wrong = [one for one in texts if not _is_in_order(known.get(one), texts[one], model) or one in broken]
             # What waits already will be embedded; asking again would only have it done twice.
-            asked = self._buffer.waiting_of(collection, wrong)
+            asked = self._buffer.waiting_of(collection, wrong, dead=False)
             wrong = [one for one in wrong if one not in asked or one not in known or known[one].text != texts[one]]
             # A damaged vector is taken out first: who embeds would take it for one that is there.
             self._store.upsert(VectorRecord(one, collection, None, {"document": row.id}, texts[one]) for one in wrong)

@@ -72,8 +72,6 @@ class Saver:
         """Take a text."""
         saved = Saved()
         with self._changed:
-            if self._closing:
-                raise StoreError("the documents are closed; open the data folder again")
             self._jobs.setdefault((project, document), _Job()).add(text, saved)
             self._start()
             self._changed.notify_all()
@@ -97,13 +95,19 @@ class Saver:
                 for entry in self._jobs.pop(key).entries:
                     _tell(entry, Changes())
 
-    def settle(self, project: str | None = None, timeout: float | None = None) -> bool:
-        """Wait until every text that was taken before is written or has failed once; whether none is left."""
+    def settle(self, project: str | None = None, timeout: float | None = None, *, again: bool = False) -> bool:
+        """Wait until every text that was taken is written or has failed once; whether none is left.
+
+        With `again`, those that failed before are tried again first.
+        """
 
         def busy() -> bool:
             return any(project in (None, key[0]) and not job.failures for key, job in self._jobs.items())
 
         with self._changed:
+            for job in self._jobs.values() if again else ():
+                job.failures, job.due = 0, 0.0
+            self._changed.notify_all()
             self._changed.wait_for(lambda: not busy(), timeout)
             return not any(project in (None, key[0]) for key in self._jobs)
 
@@ -114,7 +118,7 @@ class Saver:
 
     def close(self, timeout: float | None) -> bool:
         """Write what waits and stop; whether everything was written."""
-        written = self.settle(timeout=timeout)
+        written = self.settle(timeout=timeout, again=True)
         with self._changed:
             self._closing = True
             self._changed.notify_all()

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from homing.buffer.embedding_buffer import EmbeddingBuffer
-from homing.documents.archive import Archive, Found
+from homing.documents.archive import Archive, Found, collection_of
 from homing.documents.layout import wide_characters
-from homing.documents.phrases import holds_all, phrases, places
+from homing.documents.phrases import holds_all, phrases, places, says_enough
 from homing.documents.snippets import snippet
-from homing.documents.writer import collection_of
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
@@ -22,8 +21,8 @@ from homing.text.highlight import Span
 SPARE = 10
 """Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""
 MOST = MAX_LIMIT - SPARE
-PHRASE_REACH = 10
-"""By how much more matches are looked through, each time too few of them hold the phrase."""
+FURTHER = 10
+"""How many times more matches are looked through, where too few of them are what was asked for."""
 
 Offsets = Literal["characters", "utf-16"]
 
@@ -81,9 +80,13 @@ class Searcher:
 
     def search(self, query: Query) -> Retrieved:
         """The chunks that a query is about; see `DocumentService.search`."""
-        wanted = phrases(query.text) if query.mode == "keyword" else []
-        found = self._with_phrases(query, wanted) if wanted else self._ask(query, query.mode, query.reach + SPARE)
-        hits = self._placed(query, found.hits, wanted, by_words=found.mode != "semantic")
+        if query.mode == "keyword":
+            found = self._by_words(query)
+        else:
+            found = self._ask(query, query.mode, query.reach + SPARE)
+            if found.mode == "keyword":
+                found = found.with_hits(self._by_words(query).hits)
+        hits = self._placed(query, found.hits, by_words=found.mode != "semantic")
         if query.mode == "semantic" and not found.degraded and len(hits) < query.reach:
             hits += self._still_waiting(query, {hit.id for hit in hits})
         return found.with_hits(hits[query.offset : query.reach])
@@ -99,27 +102,28 @@ class Searcher:
         collection = collection_of(query.project)
         return search(query.text, collection, store=self._store, embedder=self._embedder, options=options)
 
-    def _with_phrases(self, query: Query, wanted: Sequence[str]) -> Retrieved:
-        """Texts with all words of a phrase come first, but not only those with the words side by side."""
-        limit = PHRASE_REACH * (query.reach + SPARE)
+    def _by_words(self, query: Query) -> Retrieved:
+        """What the words of the query find; of that, what has its phrases, and more of a word than one character."""
+        wanted = phrases(query.text)
+        limit = query.reach + SPARE
         while True:
             limit = min(limit, MAX_LIMIT)
             found = self._ask(query, "keyword", limit)
-            kept = [hit for hit in found if holds_all(hit.text, wanted)]
+            kept = [hit for hit in found if holds_all(hit.text, wanted) and says_enough(query.text, hit.keywords)]
             if len(kept) >= query.reach or len(found) < limit or limit == MAX_LIMIT:
                 return found.with_hits(kept)
-            limit *= PHRASE_REACH
+            limit *= FURTHER
 
     def _still_waiting(self, query: Query, known: set[str]) -> list[Hit]:
         """What keywords find among the chunks that have no vector yet."""
         collection = collection_of(query.project)
         if not self._buffer.waiting(collection):
             return []
-        found = self._ask(query, "keyword", query.reach + SPARE)
+        found = self._by_words(query)
         waiting = self._buffer.waiting_of(collection, [hit.id for hit in found if hit.id not in known])
-        return self._placed(query, [hit for hit in found if hit.id in waiting], (), by_words=True)
+        return self._placed(query, [hit for hit in found if hit.id in waiting], by_words=True)
 
-    def _placed(self, query: Query, hits: Sequence[Hit], wanted: Sequence[str], *, by_words: bool) -> list[Hit]:
+    def _placed(self, query: Query, hits: Sequence[Hit], *, by_words: bool) -> list[Hit]:
         """The hits with what the document says now; those whose chunk is gone are left out."""
         with self._archive.database.reading() as connection:
             known = self._archive.look_up(connection, [hit.id for hit in hits])
@@ -129,15 +133,15 @@ class Searcher:
             replace(
                 hit,
                 text=ours[hit.id].text,
-                metadata=_metadata(ours[hit.id], query, hit.id in waiting, wanted, by_words=by_words),
+                metadata=_metadata(ours[hit.id], query, hit.id in waiting, by_words=by_words),
             )
             for hit in hits
             if hit.id in ours
         ]
 
 
-def _metadata(found: Found, query: Query, pending: bool, wanted: Sequence[str], *, by_words: bool) -> Mapping[str, Any]:
-    marked = places(query.text, wanted, found.text) if by_words else []
+def _metadata(found: Found, query: Query, pending: bool, *, by_words: bool) -> Mapping[str, Any]:
+    marked = places(query.text, found.text) if by_words else []
     shown = snippet(found.text, marked)
     count = Counted(found, query.offsets)
     return {

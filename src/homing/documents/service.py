@@ -9,7 +9,7 @@ from typing import Any
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.database import Database
-from homing.documents.archive import Archive, Row
+from homing.documents.archive import Archive, Row, collection_of
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, import_folder
 from homing.documents.layout import wide_characters
@@ -18,9 +18,9 @@ from homing.documents.retrieval import Packed, RagConfig, pack, read_config, upd
 from homing.documents.saved import Saved
 from homing.documents.saver import Saver
 from homing.documents.searching import Offsets, Query, Searcher
-from homing.documents.writer import Writer, collection_of
+from homing.documents.writer import Writer
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import InvalidArgument, NotFound, StoreReadOnly
+from homing.errors import InvalidArgument, NotFound, StoreError, StoreReadOnly
 from homing.records import Mode, Retrieved
 from homing.search import HybridOptions
 from homing.stores.arguments import checked_name, checked_text
@@ -69,6 +69,8 @@ class DocumentService:
         """
         _checked(project, document)
         checked_text(text, "the text of a document")
+        if self._closed:
+            raise StoreError("the documents are closed; open the data folder again")
         if self._database.read_only:
             raise StoreReadOnly(f"{self._database.path} was opened for reading only; make it and its folder writable")
         self.buffer.start()
@@ -91,8 +93,8 @@ class DocumentService:
         self._saver.settle(project)
         with self._database.reading() as connection:
             row = self._row(project, document, connection)
-            placed = self._archive.chunks(connection, row)
-            text = self._archive.text(connection, row)
+            stored = self._archive.stored(connection, row)
+        text, placed = stored.text, stored.placed()
         ids = [row.chunk_id(one.number) for one in placed]
         collection = collection_of(project)
         waiting = self.buffer.waiting_of(collection, ids) if self.buffer.waiting(collection) else set()
@@ -258,9 +260,11 @@ class DocumentService:
     def flush(self, timeout: float | None = None) -> bool:
         """Write and embed everything that waits now; whether nothing is left."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        written = self._saver.settle(timeout=timeout)
+        written = self._saver.settle(timeout=timeout, again=True)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        return self.buffer.flush(left) and written
+        embedded = self.buffer.flush(left)
+        self._writer.finish_drops()
+        return embedded and written
 
     def start(self) -> None:
         """Go on with what an earlier process left to embed. Saving starts this by itself."""

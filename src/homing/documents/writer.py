@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from homing.buffer.embedding_buffer import EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
-from homing.documents.alignment import align
-from homing.documents.archive import Archive, Row
-from homing.documents.layout import Placed, rewrite
+from homing.documents.archive import COLLECTION, Archive, Row, collection_of
+from homing.documents.editing import Edit, edit
+from homing.documents.layout import Stored
 from homing.documents.saved import Changes
-from homing.documents.splitting import Piece, embedded_text, split
+from homing.documents.splitting import embedded_text
 from homing.records import VectorRecord
 from homing.stores.store import Store
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-COLLECTION = "documents:"
 HOLD = 30.0
 """Seconds after which chunks are embedded even if the process died before their words were written."""
+REMEMBERED = 8_000_000
+"""Characters of the documents written last that are kept in memory, so that the next edit finds its place at once."""
 PAGE = 500
 """Chunks whose words are written together: few enough that nobody waits long for the database."""
 
 
-def collection_of(project: str) -> str:
-    """The collection that holds the chunks of a project, and of no other."""
-    return COLLECTION + project
-
-
 @dataclass(frozen=True, slots=True)
-class _Edit:
+class _Written:
     """What is to be embedded and what is to be taken out, by chunk id, and the report of it."""
 
     changes: Changes
@@ -54,20 +50,23 @@ class Writer:
         self._buffer = buffer
         self._store = store
         self._settle = settle
+        self._known: dict[tuple[int, int], Stored] = {}
+        self._lock = threading.Lock()
 
     def write(self, project: str, document: str, text: str) -> Changes:
         """Make the document say this; returns what changed."""
-        edit = self._commit(project, document, text)
-        if edit.texts or edit.changes.removed:
-            collection = collection_of(project)
-            self._store.delete(collection, edit.changes.removed)
-            self._write_words(collection, document, edit.texts)
-        return edit.changes
+        with self._lock:
+            done = self._commit(project, document, text)
+            if done.texts or done.changes.removed:
+                collection = collection_of(project)
+                self._store.delete(collection, done.changes.removed)
+                self._write_words(collection, document, done.texts)
+            return done.changes
 
     def remove(self, project: str, document: str | None) -> int:
         """Take out a document, or with None the whole project; returns how many documents there were."""
         collection = collection_of(project)
-        with self._archive.database.writing() as connection:
+        with self._lock, self._archive.database.writing() as connection:
             if document is None:
                 rows = self._archive.rows(connection, project)
                 connection.execute("INSERT OR IGNORE INTO document_drops(collection) VALUES (?)", (collection,))
@@ -88,67 +87,65 @@ class Writer:
         with self._archive.database.reading() as connection:
             dropped: list[tuple[Any, ...]] = connection.execute("SELECT collection FROM document_drops").fetchall()
         for (collection,) in dropped:
-            if self._buffer.waiting(collection, removals=True):
-                continue
-            with self._archive.database.writing() as connection:
-                project = collection.removeprefix(COLLECTION)
-                if not self._archive.rows(connection, project):
-                    # Nothing can be written to it now: whoever saves into the project waits for this transaction.
+            with self._lock:
+                if self._buffer.waiting(collection, removals=True):
+                    continue
+                with self._archive.database.reading() as connection:
+                    used = self._archive.rows(connection, collection.removeprefix(COLLECTION))
+                if not used:
+                    self._store.drop(collection)
+                with self._archive.database.writing() as connection:
                     connection.execute("DELETE FROM document_drops WHERE collection = ?", (collection,))
-                    dropping = True
-                else:
-                    connection.execute("DELETE FROM document_drops WHERE collection = ?", (collection,))
-                    dropping = False
-            if dropping:
-                self._store.drop(collection)
 
-    def _commit(self, project: str, document: str, text: str) -> _Edit:
+    def _commit(self, project: str, document: str, text: str) -> _Written:
         while True:
-            with self._archive.database.reading() as connection:
-                row = self._archive.find(connection, project, document)
-                before = [] if row is None else self._archive.chunks(connection, row)
-                old = "" if row is None else self._archive.text(connection, row)
-            if row is not None and old == text:
-                return _Edit(Changes(unchanged=tuple(row.chunk_id(one.number) for one in before)), {})
-            pieces = split(text)
+            row, stored = self._read(project, document)
+            if row is not None and stored.text == text:
+                ids = tuple(row.chunk_id(one.number) for held in stored.chunks for one in held)
+                return _Written(Changes(unchanged=ids), {})
+            # All that can be worked out is, before the file is locked.
+            change = edit(stored, text, 0 if row is None else row.following)
             with self._archive.database.writing() as connection:
                 now = self._archive.find(connection, project, document)
                 if (now is None) != (row is None) or (now and row and now.revision != row.revision):
                     # Another process wrote this document meanwhile: look again at what it says now.
                     continue
                 found = now or self._archive.create(connection, project, document)
-                return self._write(connection, found, old, before, text, pieces)
+                written, following = self._write(connection, found, change, text)
+            self._remember(following, stored, change, text)
+            return written
 
-    def _write(
-        self, connection: Connection, row: Row, old: str, before: Sequence[Placed], text: str, pieces: Sequence[Piece]
-    ) -> _Edit:
-        aligned = align([one.digest for one in before], [one.digest for one in pieces])
-        following, stamp = row.following, time.time()
-        changed = set(aligned.changed)
-        after: list[Placed] = []
-        for at, (piece, former) in enumerate(zip(pieces, aligned.former, strict=True)):
-            if former is None:
-                number, following = following, following + 1
-            else:
-                number = before[former].number
-            updated = stamp if former is None or at in changed else before[former].updated
-            after.append(Placed(number, piece.start, piece.end, piece.digest, updated))
-        self._archive.write(
-            connection, row, rewrite(old, row.blocks, before, text, after), chunks=len(after), following=following
-        )
-        ids = [row.chunk_id(one.number) for one in after]
-        removed = tuple(row.chunk_id(before[at].number) for at in aligned.removed)
-        texts = {ids[at]: embedded_text(text[after[at].start : after[at].end]) for at in aligned.changed}
-        collection = collection_of(row.project)
-        self._buffer.enqueue_within(connection, [EmbedRequest(collection, one, None) for one in removed])
-        self._buffer.enqueue_within(connection, _requests(collection, row.id, texts), hold=HOLD)
+    def _write(self, connection: Connection, row: Row, change: Edit, text: str) -> tuple[_Written, Row]:
+        now = self._archive.write(connection, row, change.rewrite, chunks=change.chunks, following=change.following)
+        texts = {row.chunk_id(one.number): embedded_text(text[one.start : one.end]) for one in change.changed}
         changes = Changes(
-            tuple(ids[at] for at in aligned.changed),
-            tuple(ids[at] for at in aligned.same),
-            tuple(ids[at] for at in aligned.moved),
-            removed,
+            tuple(texts),
+            tuple(map(row.chunk_id, change.unchanged)),
+            tuple(map(row.chunk_id, change.moved)),
+            tuple(map(row.chunk_id, change.removed)),
         )
-        return _Edit(changes, texts)
+        collection = collection_of(row.project)
+        self._buffer.enqueue_within(connection, [EmbedRequest(collection, one, None) for one in changes.removed])
+        self._buffer.enqueue_within(connection, _requests(collection, row.id, texts), hold=HOLD)
+        return _Written(changes, texts), now
+
+    def _read(self, project: str, document: str) -> tuple[Row | None, Stored]:
+        """The document as it is stored, from memory where it was written last by this process."""
+        with self._archive.database.reading() as connection:
+            row = self._archive.find(connection, project, document)
+            if row is None:
+                return None, Stored()
+            known = self._known.get((row.key, row.revision))
+            return row, known or self._archive.stored(connection, row)
+
+    def _remember(self, row: Row, stored: Stored, change: Edit, text: str) -> None:
+        front, back = change.rewrite.front, len(stored.chunks) - change.rewrite.back
+        between = (block.chunks for block in change.rewrite.between)
+        chunks = (*stored.chunks[:front], *between, *stored.chunks[back:])
+        self._known.pop((row.key, row.revision - 1), None)
+        self._known[row.key, row.revision] = Stored(text, row.blocks, chunks)
+        while len(self._known) > 1 and sum(len(one.text) for one in self._known.values()) > REMEMBERED:
+            del self._known[next(iter(self._known))]
 
     def _write_words(self, collection: str, document: str, texts: dict[str, str]) -> None:
         for page in _pages(texts.items()):
