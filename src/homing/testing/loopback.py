@@ -60,10 +60,11 @@ class LoopbackApi:
     """The server; runs while the `with` block does.
 
     Put faults into `faults` and the next requests meet them, one each; set `always` and every request meets that one.
-    `requests` lists what came in, and `most_at_once` is how many were under way together.
+    `requests` lists what came in, and `most_at_once` is how many were under way together. `port` is free by default;
+    the one of a server that has ended brings it back at its address.
     """
 
-    def __init__(self, *, key: str = "", always: Fault | None = None) -> None:
+    def __init__(self, *, key: str = "", always: Fault | None = None, port: int = 0) -> None:
         self.key = key
         self.always = always
         self.faults: list[Fault] = []
@@ -71,7 +72,7 @@ class LoopbackApi:
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True)
 

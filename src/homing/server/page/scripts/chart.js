@@ -5,7 +5,7 @@ import { t } from "./language.js";
 
 const WIDTH = 720;
 const ROW = 34;
-const LEFT = 190;
+const LEFT = 220;
 const RIGHT = 64;
 
 /** One bar per row, the best one strong. */
@@ -19,8 +19,8 @@ export function bars(rows, measure, label) {
     const value = row[measure] ?? 0;
     const y = at * ROW + 8;
     drawing.append(
-      s("text", { x: LEFT - 12, y: y + 16, class: "name" }, row.configuration),
-      s("rect", { x: LEFT, y, width: Math.max(2, span * value), height: ROW - 12, rx: 4, class: value === best ? "best" : "bar-of" }, s("title", {}, `${row.configuration}: ${value.toFixed(4)}`)),
+      s("text", { x: LEFT - 12, y: y + 16, class: "name" }, row.name),
+      s("rect", { x: LEFT, y, width: Math.max(2, span * value), height: ROW - 12, rx: 4, class: value === best ? "best" : "bar-of" }, s("title", {}, `${row.name}: ${value.toFixed(4)}`)),
       s("text", { x: LEFT + span * value + 8, y: y + 16, class: value === best ? "value strong" : "value" }, value.toFixed(3)),
     );
   });
@@ -40,7 +40,7 @@ export function sweepLine(rows, measure, label) {
   drawing.append(s("path", { d: "M60 200H660", class: "grid" }));
   drawing.append(s("path", { d: values.map((value, at) => `${at === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join(""), class: "line" }));
   values.forEach((value, at) => {
-    drawing.append(s("circle", { cx: x(at), cy: y(value), r: at === best ? 8 : 4.5, class: at === best ? "best" : "dot" }, s("title", {}, `${sorted[at].configuration}: ${value.toFixed(4)}`)));
+    drawing.append(s("circle", { cx: x(at), cy: y(value), r: at === best ? 8 : 4.5, class: at === best ? "best" : "dot" }, s("title", {}, `${sorted[at].name}: ${value.toFixed(4)}`)));
   });
   drawing.append(s("text", { x: x(best), y: y(high) - 16, class: "value strong middle" }, high.toFixed(3)));
   drawing.append(s("text", { x: 60, y: 228, class: "value middle" }, t("why.meaning")), s("text", { x: 660, y: 228, class: "value middle" }, t("why.words")));
@@ -48,8 +48,5 @@ export function sweepLine(rows, measure, label) {
 }
 
 function keywordWeight(row) {
-  if (row.configuration.startsWith("vector")) return 0;
-  if (row.configuration.startsWith("keyword")) return 1;
-  const [, vector, keyword] = /([\d.]+)\/([\d.]+)/.exec(row.configuration) ?? [null, 1, 0];
-  return Number(keyword) / (Number(vector) + Number(keyword) || 1);
+  return row.keyword_weight / (row.vector_weight + row.keyword_weight || 1);
 }

@@ -6,7 +6,7 @@ import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { listenToKeys } from "./keys.js";
 import { language, number, t, toggleLanguage } from "./language.js";
-import { drawNotice, failure, isDegraded, tellDegraded } from "./messages.js";
+import { drawNotice, failure, forgetDegraded, isDegraded } from "./messages.js";
 import { addressOf, noteQuery, readRoute } from "./route.js";
 import { applyTheme, nextTheme, theme } from "./theme.js";
 import { all } from "./views/all.js";
@@ -42,11 +42,13 @@ function show() {
     clearTimeout(waiting);
     shown?.view.leave?.();
     closeDetail();
-    tellDegraded([]);
+    forgetDegraded();
     main.className = `view-${name}`;
-    put(main);
+    // A place of its own: what a view that was left still draws is seen by nobody.
+    const place = h("div", {}, h("p", { class: "loading muted" }, t("loading")));
+    put(main, place);
     const context = { parts: route.parts, query: () => box.value.trim(), setQuery, refreshCounts, refresh: () => hear(box.value.trim()) };
-    shown = { key, name, view: VIEWS[name](main, context) };
+    shown = { key, name, view: VIEWS[name](place, context) };
     window.scrollTo(0, 0);
   }
   drawFrame();

@@ -19,6 +19,8 @@ export function toast(text, { bad = false, code = "" } = {}) {
 /** Shows what went wrong; a request that was taken back is nothing to speak of. */
 export function failure(error) {
   if (error.name === "AbortError") return;
+  // What the server did not say is a mistake of the page: it belongs in the console too.
+  if (error.code === undefined) console.error(error);
   if (error.code === "NETWORK") toast(t("error.network"), { bad: true });
   else toast(error.message || t("error.plain"), { bad: true, code: error.code });
 }
@@ -37,6 +39,12 @@ export function tellDegraded(answers) {
   const first = answers.find((answer) => answer.degraded) ?? null;
   if (first === null && down !== null) toast(t("recovered"));
   down = first;
+  drawNotice();
+}
+
+/** Nothing is asked any more: the notice goes without a word. */
+export function forgetDegraded() {
+  down = null;
   drawNotice();
 }
 

@@ -94,7 +94,7 @@ export class Results {
       h(
         "span",
         { class: "what" },
-        h("span", { class: "title" }, highlighted(told.title, marks), told.place && h("span", { class: "place" }, told.place)),
+        h("span", { class: "title" }, h("span", {}, highlighted(told.title, marks)), told.place && h("span", { class: "place" }, told.place)),
         told.text && told.text !== told.title && h("span", { class: "text" }, highlighted(excerpt(told.text, marks), marks)),
       ),
       h("span", { class: "legs" }, legMarks(hit)),

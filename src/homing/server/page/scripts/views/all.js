@@ -5,7 +5,7 @@ import { h, put, s } from "../dom.js";
 import { putInExamples } from "../examples.js";
 import { icon } from "../icons.js";
 import { number, t } from "../language.js";
-import { failure, tellDegraded, toast } from "../messages.js";
+import { failure, forgetDegraded, toast } from "../messages.js";
 import { Results } from "../results.js";
 import { addressOf } from "../route.js";
 
@@ -23,7 +23,7 @@ export function all(main, context) {
   let starting = false;
 
   async function start() {
-    if (main.firstChild === null || !main.querySelector(".welcome")) put(main, welcome(null));
+    if (main.querySelector(".welcome") === null) put(main, welcome(null));
     const counts = await context.refreshCounts();
     if (starting) put(main, welcome(counts));
   }
@@ -71,7 +71,7 @@ export function all(main, context) {
         starting = true;
         results.stop();
         closeDetail();
-        tellDegraded([]);
+        forgetDegraded();
         await start();
       }
     },

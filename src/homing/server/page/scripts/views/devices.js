@@ -6,7 +6,7 @@ import { putInHome } from "../examples.js";
 import { FloorPlan } from "../floor.js";
 import { icon } from "../icons.js";
 import { named, t } from "../language.js";
-import { failure, say, tellDegraded, toast } from "../messages.js";
+import { failure, forgetDegraded, say, tellDegraded, toast } from "../messages.js";
 import { command, empty, fileButton, heading, takesFiles } from "../parts.js";
 
 const SENTENCES = ["打开除卧室以外的灯", "把卧室空调调到26度", "关掉客厅所有的灯", "turn on the kitchen light"];
@@ -60,7 +60,7 @@ export function devices(main, context) {
     if (plan === null) await draw();
     if (plan === null || mine !== latest) return;
     if (query === "") {
-      tellDegraded([]);
+      forgetDegraded();
       plan.light({});
       put(answer);
       return;

@@ -20,6 +20,7 @@ export function editor(main, { project, name, chunk, changed }) {
   const list = h("ol", { class: "paragraphs" });
   const count = h("span", { class: "small muted" });
   let stored = "";
+  let exists = false;
   let marks = new Map();
   let gone = [];
   let looking = null;
@@ -27,12 +28,9 @@ export function editor(main, { project, name, chunk, changed }) {
 
   async function draw() {
     put(main, frame());
-    try {
-      stored = (await ask("GET", address)).text;
-    } catch (error) {
-      if (error.status !== 404) throw error;
-      stored = "";
-    }
+    const { documents } = await ask("GET", `/documents/${encodeURIComponent(project)}`);
+    exists = documents.some((one) => one.id === name);
+    stored = exists ? (await ask("GET", address)).text : "";
     text.value = stored;
     await look();
     if (chunk !== undefined) list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
@@ -66,6 +64,7 @@ export function editor(main, { project, name, chunk, changed }) {
     try {
       const saved = await ask("PUT", address, { text: text.value });
       stored = text.value;
+      exists = true;
       marks = new Map();
       for (const state of ["unchanged", "moved", "changed"]) for (const id of saved[state]) marks.set(id, state);
       gone = saved.removed.filter((id) => before.has(id)).map((id) => ({ id, text: before.get(id) }));
@@ -88,12 +87,7 @@ export function editor(main, { project, name, chunk, changed }) {
   /** Shows the paragraphs as they are, and looks again while some wait for their vector. */
   async function look() {
     clearTimeout(looking);
-    let chunks = [];
-    try {
-      chunks = (await ask("GET", `${address}/chunks`)).chunks;
-    } catch (error) {
-      if (error.status !== 404) throw error;
-    }
+    const chunks = exists ? (await ask("GET", `${address}/chunks`)).chunks : [];
     if (left) return;
     const waiting = chunks.filter((one) => one.pending).length;
     put(count, `${t("documents.chunks", { n: number(chunks.length) })}${waiting > 0 ? ` · ${t("documents.pending", { n: waiting })}` : ""}`);

@@ -7,7 +7,15 @@ import { number, t } from "../language.js";
 import { toast } from "../messages.js";
 import { command, empty, fileButton, heading, segments, takesFiles } from "../parts.js";
 
-const MEASURES = [["recall_1", "recall@1"], ["recall_5", "recall@5"], ["recall_10", "recall@10"], ["ndcg_10", "nDCG@10"], ["mrr", "MRR"]];
+const MEASURES = [
+  ["recall_1", "recall@1"],
+  ["recall_5", "recall@5"],
+  ["recall_10", "recall@10"],
+  ["ndcg_10", "nDCG@10"],
+  ["mrr", "MRR"],
+  ["abstained", "evaluation.abstained"],
+  ["kept", "evaluation.kept"],
+];
 
 export function evaluation(main) {
   let result = null;
@@ -20,10 +28,9 @@ export function evaluation(main) {
     try {
       saved = (await ask("GET", "/evaluations")).evaluations;
       if (saved.length > 0) result = read(await ask("GET", `/evaluations/${encodeURIComponent(saved[0].id)}`));
-    } catch {
-      saved = [];
+    } finally {
+      draw();
     }
-    draw();
   }
 
   async function take([file]) {
@@ -43,7 +50,7 @@ export function evaluation(main) {
   }
 
   function teach() {
-    return empty("evaluation", t("evaluation.title"), t("evaluation.text"), command("homing eval questions.jsonl --json > result.json"));
+    return empty("evaluation", t("evaluation.title"), t("evaluation.text"), command("homing eval questions.jsonl --save"));
   }
 
   function picker() {
@@ -56,13 +63,13 @@ export function evaluation(main) {
       "div",
       { class: "row" },
       saved.length > 1 && chooseSaved(),
-      segments(t("evaluation.metric"), MEASURES.filter(([key]) => result.rows.some((row) => key in row)), measure, again((value) => (measure = value))),
+      segments(t("evaluation.metric"), measured(result), measure, again((value) => (measure = value))),
       languages.length > 1 && segments(t("evaluation.languages"), languages.map((one) => [one, one === "all" ? t("evaluation.every") : one]), language, again((value) => (language = value))),
     );
   }
 
   function chooseSaved() {
-    const select = h("select", { class: "bare", "aria-label": t("evaluation.set") }, saved.map((one) => h("option", { value: one.id }, one.id)));
+    const select = h("select", { class: "bare", "aria-label": t("evaluation.set") }, saved.map((one) => h("option", { value: one.id, selected: one.id === result.id }, `${one.created.slice(0, 16).replace("T", " ")} · ${one.sets.join(", ")}`)));
     select.addEventListener("change", async () => {
       result = read(await ask("GET", `/evaluations/${encodeURIComponent(select.value)}`));
       draw();
@@ -72,31 +79,33 @@ export function evaluation(main) {
 
   function sets() {
     const rows = result.rows.filter((row) => row.language === language);
-    const title = MEASURES.find(([key]) => key === measure)[1];
+    const title = t(MEASURES.find(([key]) => key === measure)[1]);
+    const several = new Set(rows.map((row) => row.model)).size > 1;
     return [...new Set(rows.map((row) => row.set))].map((set) => {
-      const mine = rows.filter((row) => row.set === set);
-      const swept = mine.length > 5 && mine.every((row) => /^(vector|keyword|hybrid)/.test(row.configuration));
-      const latency = result.latency?.[set];
+      const mine = rows.filter((row) => row.set === set).map((row) => ({ ...row, name: several ? `${row.configuration} · ${shortModel(row.model)}` : row.configuration }));
+      const swept = !several && mine.length > 5;
+      const times = result.latency.filter((one) => one.set === set && one.mode !== "keyword");
       return h(
         "section",
         { class: "sheet" },
         h("div", { class: "head" }, h("h2", {}, set), h("span", { class: "muted small" }, `${title} · ${number(mine[0].questions)} ${t("evaluation.questions")}`)),
         swept ? sweepLine(mine, measure, t("evaluation.sweep")) : bars(mine, measure, `${set}: ${title}`),
-        h("p", { class: "small muted" }, [result.model && t("evaluation.model", { model: result.model }), latency?.p50_ms !== undefined && t("evaluation.latency", { set, p50: number(latency.p50_ms, 1), p95: number(latency.p95_ms, 1) })].filter(Boolean).join(" · ")),
+        h("p", { class: "small muted" }, times.map((one) => `${shortModel(one.model)}: ${t("evaluation.latency", { mode: t(`mode.${one.mode}`), p50: number(one.p50_ms, 1), p95: number(one.p95_ms, 1) })}`).join(" · ")),
       );
     });
   }
 
   function table() {
     const rows = result.rows.filter((row) => row.language === language);
+    const shown = measured(result);
     return h(
       "section",
-      { class: "sheet scrolls" },
+      { class: "sheet scrolls", tabindex: "0", "aria-label": t("evaluation.title") },
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, h("th", {}, t("evaluation.set")), h("th", {}, t("evaluation.configuration")), MEASURES.map(([, name]) => h("th", { class: "number" }, name)))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, h("td", {}, row.set), h("td", {}, row.configuration), MEASURES.map(([key]) => h("td", { class: "number" }, row[key] === undefined || row[key] === null ? "–" : row[key].toFixed(3)))))),
+        h("thead", {}, h("tr", {}, h("th", {}, t("evaluation.set")), h("th", {}, t("evaluation.configuration")), shown.map(([, name]) => h("th", { class: "number" }, t(name))))),
+        h("tbody", {}, rows.map((row) => h("tr", {}, h("td", {}, row.set), h("td", {}, row.configuration, h("div", { class: "small muted" }, shortModel(row.model))), shown.map(([key]) => h("td", { class: "number" }, row[key] === null ? "–" : row[key].toFixed(3)))))),
       ),
     );
   }
@@ -110,10 +119,20 @@ export function evaluation(main) {
   };
 }
 
-/** Checks that it is a result, and nothing else. */
+/** The measures that this result has, named. */
+function measured(result) {
+  return MEASURES.filter(([key]) => result.rows.some((row) => typeof row[key] === "number")).map(([key, name]) => [key, t(name)]);
+}
+
+/** `local/all-MiniLM-L6-v2-zh@384` is known by its name. */
+function shortModel(identity) {
+  return identity.replace(/^[^/]*\//, "").replace(/@\d+$/, "");
+}
+
+/** Checks that it is a result, and nothing else: a file may come from anywhere. */
 function read(data) {
-  if (!Array.isArray(data?.rows) || data.rows.length === 0 || data.rows.some((row) => typeof row.configuration !== "string" || typeof row.set !== "string")) {
-    throw new Error("not a result");
-  }
-  return { ...data, rows: data.rows.map((row) => ({ language: "all", questions: 0, ...row })) };
+  const rows = Array.isArray(data?.rows) ? data.rows : [];
+  const wanted = ["set", "model", "configuration", "language"];
+  if (data?.format !== 1 || rows.length === 0 || rows.some((row) => wanted.some((key) => typeof row[key] !== "string"))) throw new Error("not a result");
+  return { ...data, latency: Array.isArray(data.latency) ? data.latency : [] };
 }

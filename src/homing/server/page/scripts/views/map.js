@@ -68,7 +68,7 @@ function chart(answer, query, hues) {
   const place = scale(all);
   const near = new Set(answer.near.map((one) => `${one.source}:${one.id}`));
   const radius = (answer.points.length > 300 ? 5 : answer.points.length > 80 ? 7 : 9) * (isNarrow() ? 1.7 : 1);
-  const drawing = s("svg", { viewBox: `0 0 ${SIZE} ${high()}`, role: "img", "aria-label": t("map.label", { n: answer.points.length }) });
+  const drawing = s("svg", { viewBox: `0 0 ${SIZE} ${paperHeight()}`, role: "img", "aria-label": t("map.label", { n: answer.points.length }) });
   const dots = answer.points.map((point) => {
     const [x, y] = place(point);
     return { point, x, y, near: near.has(`${point.source}:${point.id}`) };
@@ -123,7 +123,7 @@ function isNarrow() {
   return window.innerWidth <= 860;
 }
 
-function high() {
+function paperHeight() {
   return isNarrow() ? 1150 : 600;
 }
 
@@ -138,7 +138,7 @@ function scale(points) {
   const ys = points.map((point) => point.y);
   const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const width = SIZE - 2 * MARGIN - 100;
-  const height = high() - 2 * MARGIN;
+  const height = paperHeight() - 2 * MARGIN;
   const factor = Math.min(width / (right - left || 1), height / (high - low || 1));
   const x0 = MARGIN + (width - (right - left) * factor) / 2;
   const y0 = MARGIN + (height - (high - low) * factor) / 2;

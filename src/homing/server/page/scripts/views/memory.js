@@ -7,16 +7,20 @@ import { failure, toast } from "../messages.js";
 import { command, empty, field, heading, sureButton } from "../parts.js";
 import { sourceView } from "./source.js";
 
+const LOOK = 500;
 const KINDS = ["knowledge", "observation", "reflection", "learning"];
 
 export function memory(main, context) {
+  const waiting = h("span", { class: "chip of-memory", id: "waiting" });
   const view = sourceView(main, "memory", list);
+  let looking = null;
 
   async function list() {
     const found = await ask("GET", "/rag?limit=200");
+    showWaiting(found.waiting);
     put(
       main,
-      heading(t("memory.title"), t("memory.text")),
+      heading(t("memory.title"), t("memory.text"), waiting),
       h(
         "div",
         { class: "stack of-memory" },
@@ -26,6 +30,14 @@ export function memory(main, context) {
           : empty("memory", t("memory.empty"), t("memory.empty.text"), command('homing rag remember "用户不吃辣"')),
       ),
     );
+  }
+
+  /** What was just remembered is found a moment later: until then the page says so. */
+  function showWaiting(count) {
+    clearTimeout(looking);
+    waiting.hidden = count === 0;
+    put(waiting, t("memory.waiting", { n: count }));
+    if (count > 0) looking = setTimeout(() => ask("GET", "/rag?limit=1").then((found) => showWaiting(found.waiting)).catch(() => {}), LOOK);
   }
 
   function entry(one) {
@@ -79,5 +91,5 @@ export function memory(main, context) {
     return made;
   }
 
-  return view;
+  return { ...view, leave: () => { clearTimeout(looking); view.leave(); } };
 }

@@ -68,7 +68,7 @@ export function skills(main, context) {
   }
 
   async function one(id) {
-    const skill = await ask("GET", `/skills/${id.split("/").map(encodeURIComponent).join("/").replace(/^\//, "")}`);
+    const skill = await ask("GET", `/skills/${encodeURIComponent(id)}`);
     put(
       main,
       h("a", { class: "back", href: addressOf("skills") }, icon("back"), t("skills.title")),

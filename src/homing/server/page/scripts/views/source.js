@@ -1,7 +1,6 @@
 // A source of its own: its contents while nothing is asked, results while something is.
 
-import { put } from "../dom.js";
-import { tellDegraded } from "../messages.js";
+import { forgetDegraded } from "../messages.js";
 import { Results } from "../results.js";
 import { closeDetail } from "../detail.js";
 
@@ -20,8 +19,7 @@ export function sourceView(main, source, browse) {
         browsing = true;
         results.stop();
         closeDetail();
-        tellDegraded([]);
-        put(main);
+        forgetDegraded();
         await browse();
       }
     },

@@ -1,0 +1,93 @@
+"""A real browser, and pages in it that notice what must not happen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+DESKTOP = {"width": 1280, "height": 860}
+PHONE = {"width": 375, "height": 812}
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser; the test is skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium on this machine; install the package chromium to test the page")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def visit(
+    browser: Browser,
+    address: str,
+    place: str = "",
+    *,
+    language: str = "zh-CN",
+    scheme: str = "light",
+    phone: bool = False,
+    expected: tuple[str, ...] = (),
+) -> Iterator[Page]:
+    """A page at a place (`#/skills`) that fails the test when it logs an error or asks anybody but its own server.
+
+    `expected` are parts of messages that belong to the test.
+    """
+    said: list[str] = []
+    asked: list[str] = []
+    options: dict[str, Any] = {"locale": language, "color_scheme": scheme, "viewport": PHONE if phone else DESKTOP}
+    if phone:
+        options |= {"has_touch": True, "is_mobile": True}
+    context = browser.new_context(**options)
+    context.set_default_timeout(8_000)
+    page = context.new_page()
+    page.on("console", lambda one: said.append(one.text) if one.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda one: asked.append(one.url))
+    page.goto(f"{address}/{place}")
+    try:
+        yield page
+    finally:
+        page.screenshot(path=str(_kept()))
+        context.close()
+    assert [one for one in said if not any(part in one for part in expected)] == []
+    own = urlsplit(address).netloc
+    assert {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))} == {own}
+
+
+def becomes(locator: Locator, count: int) -> None:
+    """Waits until so many elements are there."""
+    from playwright.sync_api import expect
+
+    expect(locator).to_have_count(count, timeout=8_000)
+
+
+def _kept() -> Path:
+    """Where the picture of the test that runs now belongs."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    name = os.environ.get("PYTEST_CURRENT_TEST", "page").split("::")[-1].split(" ")[0]
+    return SCREENSHOTS / f"{''.join(c if c.isalnum() else '_' for c in name)}.png"

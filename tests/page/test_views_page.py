@@ -1,0 +1,223 @@
+"""What each view lets people do: edit and watch, upload, remember, light up a home, look at a map and at figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.page.chromium import becomes, visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+VIEWS = ("all", "skills", "documents", "memory", "devices", "map", "models", "health", "evaluation")
+
+CONTRAST = """() => {
+    const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    const bytes = (colour, under) => {
+        canvas.clearRect(0, 0, 1, 1);
+        if (under) { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); }
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        return canvas.getImageData(0, 0, 1, 1).data;
+    };
+    const light = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const ground = element => {
+        const layers = [];
+        for (let one = element; one; one = one.parentElement) {
+            const colour = getComputedStyle(one).backgroundColor;
+            layers.push(colour);
+            if (bytes(colour)[3] === 255) break;
+        }
+        return layers.reverse().reduce((under, colour) => `rgb(${[...bytes(colour, under)].slice(0, 3)})`, "white");
+    };
+    const bad = [];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const text = walk.currentNode, element = text.parentElement;
+        if (!text.data.trim() || element.closest("title, option, .unseen, [aria-hidden=true], :disabled, noscript")) continue;
+        if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+        const style = getComputedStyle(element);
+        const inSvg = element instanceof SVGElement;
+        if (inSvg && element.matches(".knot + .place, .fusion .place")) continue;
+        const under = ground(inSvg ? element.closest("svg").parentElement : element);
+        const one = light(bytes(inSvg ? style.fill : style.color, under)), other = light(bytes(under));
+        const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+        if (ratio < 4.5) bad.push(`${ratio.toFixed(2)} ${element.tagName}.${element.className} ${text.data.slice(0, 30)}`);
+    }
+    return bad;
+}"""
+
+UNNAMED = """() => [...document.querySelectorAll("button, a, input, select, textarea, svg[role=img]")]
+    .filter(one => one.checkVisibility() && !one.closest("[aria-hidden=true]"))
+    .filter(one => !(one.getAttribute("aria-label") || one.textContent.trim() || one.labels?.length))
+    .map(one => one.outerHTML.slice(0, 120))"""
+
+
+def test_only_the_edited_paragraph_is_embedded_again(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/documents/draft/chapter") as page:
+        page.fill(".writing", "第一段说的是春天。\n\n第二段说的是夏天。\n\n第三段说的是秋天。")
+        page.keyboard.press("Control+s")
+        becomes(page.locator(".paragraphs .done"), 3)
+        page.fill(".writing", "第三段说的是秋天。\n\n第一段说的是春天。\n\n第二段说的是大海。")
+        assert page.get_by_text("有未保存的改动").is_visible()
+        page.get_by_role("button", name="保存").click()
+        page.wait_for_selector(".paragraphs .pending")
+        assert "大海" in page.locator(".paragraphs .pending").inner_text()
+        assert page.locator(".paragraphs .moved").count() + page.locator(".paragraphs .unchanged").count() == 2
+        page.wait_for_selector(".paragraphs .done")
+        assert "大海" in page.locator(".paragraphs .done").inner_text()
+        assert "重新计算 1 段" in page.locator(".of-documents > [role=status]").inner_text()
+        page.fill(".writing", "第三段说的是秋天。\n\n第二段说的是大海。")
+        page.get_by_role("button", name="保存").click()
+        page.wait_for_selector(".paragraphs .removed")
+        assert "春天" in page.locator(".paragraphs .removed").inner_text()
+
+
+def test_an_uploaded_file_becomes_a_document_that_is_found(browser: Browser, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "港口日记.md"
+    file.write_bytes("# 港口\n\n潮水退去以后，码头上只剩下缆绳。".encode("gb18030"))
+    with visit(browser, address, "#/documents") as page:
+        page.wait_for_selector(".cards")
+        page.set_input_files("input[type=file]", str(file))
+        page.get_by_text("港口日记", exact=True).wait_for()
+        page.fill("#query", "缆绳")
+        page.wait_for_selector(".of-documents .hit mark")
+        assert "港口日记" in page.locator(".hit").first.inner_text()
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_words(browser: Browser, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "picture.png"
+    file.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    with visit(browser, address, "#/documents", language="en-US", expected=("415",)) as page:
+        page.wait_for_selector(".cards")
+        page.set_input_files("input[type=file]", str(file))
+        assert "UNSUPPORTED" in page.locator(".toast.bad").inner_text()
+
+
+def test_a_memory_is_kept_found_and_forgotten(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/memory", language="en-US") as page:
+        page.get_by_label("Remember something").last.fill("The spare key hangs behind the blue door.")
+        page.get_by_label("Kind").select_option("observation")
+        page.get_by_role("button", name="Remember").click()
+        entry = page.locator(".entries li", has_text="spare key")
+        entry.wait_for()
+        page.locator("#waiting").wait_for(state="hidden")
+        page.fill("#query", "spare key")
+        page.wait_for_selector(".of-memory .hit mark")
+        page.fill("#query", "")
+        entry.get_by_role("button", name="Forget").click()
+        entry.get_by_role("button", name="Press again").click()
+        entry.wait_for(state="detached")
+
+
+def test_lights_go_on_in_every_room_but_the_one_left_out(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/devices") as page:
+        page.wait_for_selector(".floors")
+        page.fill("#query", "打开除卧室以外的灯")
+        page.wait_for_selector(".device.meant")
+        lit = page.locator(".device.meant").evaluate_all("all => all.map(one => one.dataset.device).sort()")
+        assert lit == ["light.kitchen", "light.living", "light.strip"]
+        assert page.locator(".room.left-out").get_attribute("data-room") == "卧室"
+        assert page.locator(".chip.except").text_content() == "除了 卧室"
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".device.on")
+        page.fill("#query", "关掉厨房灯")
+        becomes(page.locator(".device.meant"), 1)
+        page.keyboard.press("Enter")
+        becomes(page.locator(".device.on"), 2)
+
+
+def test_a_question_back_can_be_answered_with_a_click(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/devices?q=打开灯") as page:
+        page.wait_for_selector(".step.ask .chip")
+        assert page.locator(".device.asked").count() > 1
+        page.locator(".step.ask button.chip", has_text="床头灯").click()
+        page.wait_for_selector(".device.meant")
+        assert page.locator(".device.meant").get_attribute("data-device") == "light.bedside"
+
+
+def test_the_map_shows_vectors_by_source_and_the_question_among_them(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/map?q=海鸟") as page:
+        page.wait_for_selector(".map .query")
+        for source in ("skills", "documents", "memory"):
+            assert page.locator(f".map .point.of-{source}").count() >= 1
+        assert page.locator(".map .to").count() == 5
+        assert "海鸟" in page.locator(".near-list li").first.inner_text()
+        page.get_by_role("button", name="记忆", exact=True).click()
+        becomes(page.locator(".map .point.of-skills"), 0)
+        assert page.locator(".legend li").all_inner_texts() == ["知识", "观察"]
+
+
+def test_health_shows_what_the_doctor_found(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/health") as page:
+        page.wait_for_selector(".finding")
+        found = page.locator(".findings").inner_text()
+        assert "search zh semantic" in found
+        assert page.locator(".finding.fail").count() == 0
+
+
+def test_a_result_of_an_evaluation_is_drawn(browser: Browser, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(evaluation()), encoding="utf-8")
+    with visit(browser, address, "#/evaluation", language="en-US") as page:
+        page.wait_for_selector(".empty code")
+        page.set_input_files("input[type=file]", str(file))
+        page.wait_for_selector("svg.chart")
+        assert page.locator(".chart .best title").text_content() == "hybrid 0.7/0.3 k=60: 0.9000"
+        page.get_by_role("button", name="zh", exact=True).click()
+        assert page.locator("tbody tr").count() == 3
+        file.write_text('{"rows": [{"set": "<b>"}]}', encoding="utf-8")
+        page.set_input_files("input[type=file]", str(file))
+        assert "not a result" in page.locator(".toast.bad").last.inner_text()
+
+
+def evaluation() -> dict[str, Any]:
+    """A result as `homing eval --json` writes it, small."""
+    figures = {"recall_1": 0.5, "recall_10": 0.9, "ndcg_10": 0.7, "mrr": 0.6, "abstained": None, "kept": None}
+    configurations = [("vector", 1.0, 0.0, 0.8), ("keyword", 0.0, 1.0, 0.6), ("hybrid 0.7/0.3 k=60", 0.7, 0.3, 0.9)]
+    rows = [
+        {
+            "set": "questions",
+            "model": "local/all-MiniLM-L6-v2-zh@384",
+            "configuration": name,
+            "vector_weight": vector,
+            "keyword_weight": keyword,
+            "language": language,
+            "questions": 20,
+            "recall_5": value,
+            **figures,
+        }
+        for name, vector, keyword, value in configurations
+        for language in ("all", "zh", "en")
+    ]
+    return {"format": 1, "id": "one", "rows": rows, "latency": []}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read_and_every_control_has_a_name(browser: Browser, address: str, scheme: str) -> None:
+    with visit(browser, address, scheme=scheme) as page:
+        for view in (*VIEWS, "all?q=打开灯塔的灯", "documents/novel/灯塔"):
+            page.goto(f"{address}/#/{view}")
+            page.wait_for_selector(f"main.view-{view.split('?')[0].split('/')[0]} > div > :not(.loading)")
+            page.wait_for_timeout(250)
+            if "?" in view:
+                page.locator(".hit").first.click()
+            assert page.evaluate(CONTRAST) == [], view
+            assert page.evaluate(UNNAMED) == [], view
+
+
+def test_who_wants_no_motion_gets_none(browser: Browser, address: str) -> None:
+    with visit(browser, address) as page:
+        page.emulate_media(reduced_motion="reduce")
+        page.wait_for_selector(".converging path")
+        style = "getComputedStyle(document.querySelector('.converging path')).animationName"
+        assert page.evaluate(style) == "none"
