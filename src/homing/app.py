@@ -80,7 +80,12 @@ class Homing:
         """Changes the default model without costing anybody an answer."""
         from homing.models.switch import ModelSwitch
 
-        return ModelSwitch(self.models, lambda: self.stores)
+        return ModelSwitch(self.models, lambda: self.stores, self._other_vectors)
+
+    def _other_vectors(self) -> list[ToolRetrievalService]:
+        # Opening the skills costs seconds and a library; nobody pays for them who has none. Shared ones are not ours.
+        mine = self._shared is None and (self.settings.data / "skills.lance").exists()
+        return [self.skills] if mine else []
 
     @property
     def embedder(self) -> EmbeddingProvider | None:

@@ -13,19 +13,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, islice
 
 from homing.database import Database
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.embedders.resilient import RETRIABLE
+from homing.embedders.whole import embed_whole
+from homing.embedders.wrapper import Wrapper
 from homing.errors import HomingError, NotFound, StoreBusy
 from homing.models.choice import Models
 from homing.models.heartbeat import Heartbeat
 from homing.models.records import LLMModel
 from homing.models.switch_log import SwitchLog, SwitchState
+from homing.models.vector_holder import CollectionStatus, HoldsVectors
 from homing.records import VectorRecord
 from homing.stores.store import Store
-from homing.stores.switching import SpaceInfo, SwitchingStore
+from homing.stores.switching import SwitchingStore
 from homing.vectors import Matrix
 
 log = logging.getLogger(__name__)
@@ -45,15 +49,6 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionStatus:
-    """The models of one collection; the first answers."""
-
-    collection: str
-    records: int
-    spaces: tuple[SpaceInfo, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SwitchStatus:
     """Where things stand. `finished` is whether every collection answers with the default model."""
 
@@ -64,11 +59,17 @@ class SwitchStatus:
 
 
 class ModelSwitch:
-    """Brings every collection of some stores to the default model, and back."""
+    """Brings every collection of some stores, and whatever else holds vectors, to the default model, and back."""
 
-    def __init__(self, models: Models, stores: Callable[[], Sequence[Store]]) -> None:
+    def __init__(
+        self,
+        models: Models,
+        stores: Callable[[], Sequence[Store]],
+        others: Callable[[], Sequence[HoldsVectors]] = tuple,
+    ) -> None:
         self._models = models
         self._stores = stores
+        self._others = others
 
     def make_default(self, model: LLMModel) -> None:
         """Make a model the default from the next call on, remembering the way back. `run` does the rest.
@@ -97,19 +98,23 @@ class ModelSwitch:
         with self._alone():
             target = self._models.for_model("")
             work = [(store, name) for store, name in self._collections() if _unfinished(store, name, target.id)]
-            if not work:
+            others = [one for one in self._others() if _outdated(one.vectors_held(), target.id)]
+            if not work and not others:
                 self._log.end()
                 return 0
-            with Heartbeat(self._log, target.id, _total(work), _done(work, target.id)) as pulse:
+            total = _total(work) + sum(_vectors(one.vectors_held()) for one in others)
+            with Heartbeat(self._log, target.id, total, _done(work, target.id)) as pulse:
                 try:
                     for store, name in work:
                         self._bring_over(store, name, target, pulse, progress)
+                    for other in others:
+                        other.bring_over(_Patient(target), lambda count: self._went_on(count, target, pulse, progress))
                 except _Superseded:
                     return 0
                 except HomingError as error:
                     pulse.failed(f"{error.code}: {error.message}")
                     raise
-            return len(work)
+            return len(work) + len(others)
 
     def status(self) -> SwitchStatus:
         """Which model answers where, and how far a switch has come."""
@@ -120,7 +125,7 @@ class ModelSwitch:
             for store in self._switching()
             for info in store.collections()
             if info.embedded
-        )
+        ) + tuple(held for other in self._others() if (held := other.vectors_held()) is not None)
         finished = not identity or all(one.spaces[0].model == identity for one in found if one.spaces)
         return SwitchStatus(identity, finished, self._log.read(), found)
 
@@ -217,19 +222,46 @@ class ModelSwitch:
         self, store: SwitchingStore, name: str, target: EmbeddingProvider, pulse: Heartbeat, progress: Progress | None
     ) -> None:
         for batch in _batches(store.missing(name, target.id)):
-            if self._models.for_model("").id != target.id:
-                raise _Superseded
-            rows = _patiently(target, [record.text for record in batch])
+            self._check_wanted(target)
+            rows = _patiently(partial(embed_whole, target, [record.text for record in batch]))
             store.add_vectors(
                 replace(record, embedding=row, model=target.id) for record, row in zip(batch, rows, strict=True)
             )
-            pulse.add(len(batch))
-            if progress is not None:
-                progress(pulse.done, pulse.total)
+            _tell(len(batch), pulse, progress)
+
+    def _went_on(self, count: int, target: EmbeddingProvider, pulse: Heartbeat, progress: Progress | None) -> None:
+        _tell(count, pulse, progress)
+        self._check_wanted(target)
+
+    def _check_wanted(self, target: EmbeddingProvider) -> None:
+        if self._models.for_model("").id != target.id:
+            raise _Superseded
 
 
 class _Superseded(Exception):
     """The default was changed while a switch to the one before was under way."""
+
+
+class _Patient(Wrapper):
+    """A provider that is waited for."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """The vectors, after a while."""
+        return _patiently(partial(self._provider.embed, texts, kind=kind))
+
+
+def _tell(count: int, pulse: Heartbeat, progress: Progress | None) -> None:
+    pulse.add(count)
+    if progress is not None:
+        progress(pulse.done, pulse.total)
+
+
+def _outdated(held: CollectionStatus | None, identity: str) -> bool:
+    return held is not None and any(space.model != identity for space in held.spaces if space.active)
+
+
+def _vectors(held: CollectionStatus | None) -> int:
+    return 0 if held is None else sum(space.embedded for space in held.spaces)
 
 
 def _unfinished(store: SwitchingStore, name: str, identity: str) -> bool:
@@ -265,13 +297,13 @@ def _batches(records: Iterator[VectorRecord]) -> Iterator[list[VectorRecord]]:
         yield batch
 
 
-def _patiently(provider: EmbeddingProvider, texts: Sequence[str]) -> Matrix:
+def _patiently(embed: Callable[[], Matrix]) -> Matrix:
     """The vectors; a provider that does not answer is waited for a while, because starting over costs more."""
     for wait in PATIENCE:
         try:
-            return provider.embed(texts)
+            return embed()
         except RETRIABLE as error:
             asked = getattr(error, "retry_after", None) or 0.0
             log.warning("the model does not answer, waiting %.0f s: %s", max(wait, asked), error)
             time.sleep(max(wait, asked))
-    return provider.embed(texts)
+    return embed()

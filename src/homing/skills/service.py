@@ -17,6 +17,7 @@ import numpy as np
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError, HomingError, LanceSearchError, NotFound, StoreError
 from homing.models.choice import Models
+from homing.models.vector_holder import CollectionStatus
 from homing.records import VectorRecord
 from homing.skills.answering import Question, answer, check_question, ranker_of
 from homing.skills.current_model import CurrentModel
@@ -25,7 +26,7 @@ from homing.skills.indexing import content_of, embedded, rows_for
 from homing.skills.marker import now
 from homing.skills.ranking import Ranker
 from homing.skills.reading import whole_skill
-from homing.skills.reembedding import reembed
+from homing.skills.reembedding import held, reembed
 from homing.skills.scan_report import ScanReport
 from homing.skills.scanning import Progress, Scan
 from homing.skills.skill import Skill, head_text
@@ -211,6 +212,14 @@ class ToolRetrievalService:
         self.close()
 
     # The model
+
+    def vectors_held(self) -> CollectionStatus | None:
+        """How many vectors of skills and their passages there are, and which model made them; None where none are."""
+        return held(self._current()[0])
+
+    def bring_over(self, target: EmbeddingProvider, embedded: Callable[[int], None]) -> None:
+        """Give every skill the vectors of this model; see `HoldsVectors.bring_over`. The old ones answer meanwhile."""
+        reembed(self._opened(), target, embedded)
 
     def _scanner(self, table: SkillTable) -> EmbeddingProvider | None:
         """What embeds the skills of a scan: the default, for which everything else is embedded again if need be."""
