@@ -1,0 +1,43 @@
+"""A change of the default model reaches every user's knowledge base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import homing
+from homing.config import Settings
+from homing.knowledge.shelf import shelf_of
+from homing.stores.postgres.server import LocalServer
+from homing.stores.switching import model_of
+from homing.testing.loopback import LoopbackApi
+
+NEW = "openai/text-embedding-3-small@512"
+TEXT = "员工每年有十五天带薪年假。" + "城市道路的养护由各区的工程队负责。" * 50 + "食堂中午十二点开门。"
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, server: LocalServer) -> None:
+    users = [f"{engine}-alice", f"{engine}-李雷"]
+    settings = Settings(store=server.url if engine == "postgres" else "")
+    with LoopbackApi(key="sk-1") as api, homing.open(tmp_path / "data", settings=settings) as app:
+        for user in users:
+            app.knowledge(user).upload(TEXT.encode(), "a.txt")
+        config = app.models.config
+        config.ensure_default_embedding_model()
+        config.create_provider("openai", "openai", api_key="sk-1", base_url=api.url + "/v1")
+        app.switch.make_default(
+            config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
+        )
+        for user in users:
+            assert app.knowledge(user).search("年假")[0].metadata["fileName"] == "a.txt"
+        app.switch.run()
+        assert app.switch.status().finished
+        for user in users:
+            shelf = shelf_of(app.store, user)
+            assert model_of(shelf.store, shelf.chunks) == NEW
+            found = app.knowledge(user).search("年假")
+            assert (found[0].metadata["fileName"], found.degraded) == ("a.txt", False)
+            app.knowledge(user).upload(b"written after the change", "b.txt")
+            assert app.knowledge(user).search("written after the change")[0].metadata["fileName"] == "b.txt"
