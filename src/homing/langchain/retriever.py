@@ -31,6 +31,7 @@ from homing.langchain.users import checked_user
 from homing.legs import Outcome, run_legs
 from homing.records import Hit, Leg, Mode, Retrieved
 from homing.search import NOTICES
+from homing.stores.users import KeepsUsersApart
 from homing.text.keywords import extract_keywords
 
 
@@ -69,6 +70,18 @@ class HybridRetriever(BaseRetriever):
             vector_store, user_id, embeddings=self.embeddings, collection=self.collection, user_key=self.user_key
         )
         journal.unbalanced(checked)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A retriever in another process has connections of its own; a store that cannot make them there is refused."""
+        if not isinstance(self.vector_store, KeepsUsersApart):
+            raise TypeError(
+                f"a {type(self.vector_store).__name__} holds connections and cannot be pickled: "
+                "make the retriever in the process that uses it"
+            )
+        more = {
+            name: getattr(self, name) for name in type(self).model_fields if name not in ("vector_store", "user_id")
+        }
+        return _remade, (type(self), self.vector_store, self.user_id, more)
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
@@ -144,6 +157,10 @@ class HybridRetriever(BaseRetriever):
             calling_loop.reset(token)
         answer = await loop.run_in_executor(_waiting(), work)
         return [as_document(hit, answer, self.user_id) for hit in answer]
+
+
+def _remade(kind: type[HybridRetriever], store: Any, user_id: int | str, more: dict[str, Any]) -> HybridRetriever:
+    return kind(store, user_id, **more)
 
 
 _OPTION_NAMES = frozenset(

@@ -7,10 +7,11 @@ from typing import Any
 from homing.errors import InvalidArgument
 from homing.langchain.embeddings import checked_embeddings
 from homing.langchain.source import Source
-from homing.langchain.store_source import KeepsUsersApart, StoreSource
+from homing.langchain.store_source import StoreSource
 from homing.langchain.table import table_of
 from homing.langchain.table_source import TableSource
 from homing.langchain.users import checked_user
+from homing.stores.users import KeepsUsersApart
 
 
 def source_of(vector_store: Any, user_id: Any, *, embeddings: Any, collection: str, user_key: str) -> Source:

@@ -15,28 +15,20 @@ from homing.records import Match
 from homing.stores.attributes import wanted
 from homing.stores.store import SearchOptions, Store
 from homing.stores.switching import model_of
+from homing.stores.users import KeepsUsersApart
 from homing.text.folding import fold
 from homing.text.tokens import tokens
 from homing.vectors import as_vector
 
 
-class UserStore(Store, Protocol):
+@runtime_checkable
+class CountsKeywords(Store, Protocol):
     """A store that finds records by how many of some keywords they contain."""
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
         """The records that contain keywords, those with most of them first, then the more relevant."""
-
-
-@runtime_checkable
-class KeepsUsersApart(Protocol):
-    """A store with a view for each of its users, which reaches nothing else; `user_id` is empty on the whole store."""
-
-    user_id: str
-
-    def for_user(self, user_id: str | int) -> UserStore:
-        """The store of one user."""
 
 
 class StoreSource:
@@ -50,13 +42,12 @@ class StoreSource:
                 f"this is the store of user {store.user_id!r}, and the retriever is for {user_id!r}; "
                 "give it the store that both came from"
             )
-        self._store = store if store.user_id else store.for_user(user_id)
+        own = store if store.user_id else store.for_user(user_id)
+        if not isinstance(own, CountsKeywords):
+            raise InvalidArgument(f"a {type(store).__name__} cannot count keywords; use a PostgresStore")
+        self._rows: CountsKeywords = own
         self._embeddings = embeddings
         self.collection = collection
-
-    @property
-    def _rows(self) -> UserStore:
-        return self._store  # type: ignore[return-value]
 
     def check(self, narrowed: Filter | None) -> None:
         """Raise InvalidArgument for a filter that is more than equality."""

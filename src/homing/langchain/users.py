@@ -5,24 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from homing.errors import InvalidArgument
-
-LONGEST = 200
-"""Bytes of a user's name."""
+from homing.stores import users
 
 
 def checked_user(user_id: Any) -> int | str:
-    """The user, who must be one: a whole number, or text that is not blank. Nothing stands for everybody."""
-    if type(user_id) is int:
-        return user_id
-    if type(user_id) is str and user_id.strip() and "\0" not in user_id and len(_encoded(user_id)) <= LONGEST:
-        return user_id
-    raise InvalidArgument(
-        f"a retriever belongs to one user: user_id is a whole number, or 1 to {LONGEST} bytes of text; got {user_id!r}"
-    )
+    """The user as given, who must be one: a whole number, or text that is not blank. Nothing stands for everybody.
 
-
-def _encoded(text: str) -> bytes:
+    A table tells the number 1 from the text "1"; a store takes them for the same user.
+    """
     try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise InvalidArgument(f"user_id is not valid text: {text!r}") from None
+        users.checked_user(user_id)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"a retriever belongs to one user_id: {error.message}") from error
+    return int(user_id) if isinstance(user_id, int) else str(user_id)

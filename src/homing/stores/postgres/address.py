@@ -11,7 +11,7 @@ SCHEMES = ("postgresql://", "postgres://")
 
 
 class Address:
-    """A `postgresql://` address. Its text is what may be shown; `dsn` is what the driver gets."""
+    """A `postgresql://` address. Its text is what may be shown; `dsn` is what the driver gets, `url` what we got."""
 
     def __init__(self, url: str) -> None:
         if not isinstance(url, str) or not url.startswith(SCHEMES):
@@ -24,6 +24,7 @@ class Address:
                 "the address of a PostgreSQL store is postgresql://user:password@host:port/database; "
                 "this one cannot be read: write special characters of the password as %XX"
             ) from None
+        self.url = url
         self.dsn = psycopg.conninfo.make_conninfo("", **self._parts)
 
     def __str__(self) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
@@ -71,13 +71,20 @@ class PostgresStore:
         self._timeout = _checked_timeout(statement_timeout)
         self._closed = False
         self._seen: dict[tuple[str, str], tuple[float, Collection]] = {}
-        self._sessions = Sessions(self.address, None if read_url is None else Address(read_url), self._configure)
+        self._replica = None if read_url is None else Address(read_url)
+        self._sessions = Sessions(self.address, self._replica, self._configure)
         self._indexing = Indexing(self._sessions, self.schema)
         self._open(row_security)
 
     def __repr__(self) -> str:
         whose = f", user {self.user_id!r}" if self.user_id else ""
         return f"<PostgresStore {self.address}, schema {self.schema!r}{whose}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens its own connections to the same place; what it is sent holds the password."""
+        replica = None if self._replica is None else self._replica.url
+        options = {"read_url": replica, "schema": self.schema, "dimensions": self.dimensions}
+        return _opened, (self.address.url, self.user_id, options | {"statement_timeout": self._timeout / 1000 or None})
 
     def for_user(self, user_id: str | int) -> PostgresStore:
         """The store of one user: what is written through it is that user's, and nothing else can be reached by it.
@@ -86,8 +93,8 @@ class PostgresStore:
         """
         if self.user_id:
             raise InvalidArgument(f"this is the store of user {self.user_id!r}; ask the store it came from")
-        view = copy.copy(self)
-        view.user_id = checked_user(user_id)
+        view = object.__new__(PostgresStore)
+        view.__dict__ |= self.__dict__ | {"user_id": checked_user(user_id)}
         return view
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:
@@ -368,6 +375,11 @@ class PostgresStore:
         ).fetchone()
         assert row is not None
         register(connection, row[-1])
+
+
+def _opened(url: str, user_id: str, options: dict[str, Any]) -> PostgresStore:
+    store = PostgresStore(url, **options)
+    return store.for_user(user_id) if user_id else store
 
 
 def _checked_timeout(seconds: float | None) -> int:

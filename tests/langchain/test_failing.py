@@ -1,0 +1,351 @@
+"""One leg down, both down, too late, cut off: what is answered, what is said, and what is kept."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from langchain_core.embeddings import Embeddings
+from langchain_postgres import PGEngine, PGVectorStore
+from psycopg import sql
+
+from homing.embedders.openai import OpenAIProvider
+from homing.embedders.resilient import Resilient
+from homing.errors import (
+    InvalidArgument,
+    InvalidKey,
+    ProviderUnavailable,
+    RetrievalFailed,
+    StoreError,
+    StoreUnavailable,
+    Timeout,
+)
+from homing.langchain import HomingEmbeddings, HybridRetriever
+from homing.stores.postgres.server import LocalServer
+from homing.stores.postgres.store import PostgresStore
+from homing.testing.loopback import LoopbackApi
+from tests.conftest import FAST, Database
+from tests.langchain.places import Place, StorePlace, TablePlace, Text
+
+TEXTS = [Text("退款政策：七天内可以申请退款", "退款.md"), Text("Refund within seven days", "refund.md")]
+
+
+def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelno == level and one.name == "homing.langchain"]
+
+
+def test_a_dead_embedding_api_leaves_the_keywords(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    place.add(1, TEXTS)
+    place.embedder.fail_with = ProviderUnavailable("the embedding API is down")
+    retriever = place.retriever(1)
+    answer = retriever.retrieve("退款")
+    assert [hit.metadata["fileName"] for hit in answer] == ["退款.md"]
+    assert (answer.mode, answer.degraded, answer.reason) == ("keyword", True, "vector:PROVIDER_UNAVAILABLE")
+    assert "关键词" in str(answer.notice)
+    assert messages(caplog, logging.WARNING) == ["向量检索失败，使用关键词检索降级"]
+    assert messages(caplog, logging.ERROR) == ["向量检索失败: ProviderUnavailable: the embedding API is down"]
+    (found,) = retriever.invoke("退款")
+    assert found.metadata["degraded"] == "vector:PROVIDER_UNAVAILABLE"
+    assert found.metadata["similarity"] is None
+
+
+def test_a_rejected_key_is_a_failed_leg_and_stays_secret(store: StorePlace, caplog: pytest.LogCaptureFixture) -> None:
+    store.add(1, TEXTS)
+    with LoopbackApi(key="sk-right") as api:
+        wrong = OpenAIProvider("text-embedding-3-small", api_key="sk-wrong-and-secret", base_url=api.url + "/v1")
+        answer = store.retriever(1, embeddings=Resilient(wrong)).retrieve("退款")
+    assert answer.reason == f"vector:{InvalidKey.code}"
+    assert len(answer) == 1
+    assert "sk-wrong" not in caplog.text
+
+
+def test_a_slow_embedding_is_left_behind_at_the_deadline(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    place.add(1, TEXTS)
+    retriever = place.retriever(1, deadline=0.5)
+    retriever.invoke("退款")
+    place.embedder.delay = 1.5
+    started = time.perf_counter()
+    answer = retriever.retrieve("退款")
+    assert time.perf_counter() - started < 1.4
+    assert answer.reason == f"vector:{Timeout.code}"
+    assert [hit.metadata["fileName"] for hit in answer] == ["退款.md"]
+    assert "向量检索失败，使用关键词检索降级" in messages(caplog, logging.WARNING)
+    place.embedder.delay = 0
+    assert not retriever.retrieve("退款").degraded
+
+
+def test_a_failed_keyword_leg_leaves_the_vectors(table: TablePlace, caplog: pytest.LogCaptureFixture) -> None:
+    table.add(1, TEXTS)
+    retriever = table.retriever(1)
+    with psycopg.connect(table.url, autocommit=True) as connection:
+        # A column that ILIKE cannot search: the vectors do not mind.
+        connection.execute(
+            sql.SQL("ALTER TABLE {} ALTER content TYPE bytea USING content::bytea").format(sql.Identifier(table.name))
+        )
+    answer = retriever.retrieve("退款")
+    assert (answer.mode, answer.reason) == ("semantic", f"keyword:{StoreError.code}")
+    assert len(answer) == 1
+    assert messages(caplog, logging.WARNING) == ["关键词检索失败，使用向量检索降级"]
+
+
+def test_a_missing_index_costs_time_and_nothing_else(table: TablePlace) -> None:
+    table.add(1, TEXTS)
+    assert not table.retriever(1).retrieve("退款").degraded
+
+
+def test_both_legs_down_is_one_error_with_both_causes(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    place.add(1, TEXTS)
+    retriever = place.retriever(1)
+    place.embedder.fail_with = ProviderUnavailable("the embedding API is down")
+    if isinstance(place, StorePlace):
+        place.store.close()
+    else:
+        assert isinstance(place, TablePlace)
+        place.engine.drop_table(place.name)
+    with pytest.raises(RetrievalFailed, match=r"^知识库检索失败$") as caught:
+        retriever.invoke("退款")
+    error = caught.value
+    assert error.code == "RETRIEVAL_FAILED"
+    assert set(error.causes) == {"vector", "keyword"}
+    assert isinstance(error.causes["vector"], ProviderUnavailable)
+    assert isinstance(error.causes["keyword"], StoreError)
+    assert isinstance(error.__cause__, ExceptionGroup)
+    assert len(error.__cause__.exceptions) == 2
+    both = messages(caplog, logging.ERROR)[-1]
+    assert both.startswith("知识库检索失败: ")
+    assert "the embedding API is down" in both
+    assert "StoreError" in both
+
+
+@pytest.fixture(scope="module")
+def own_server(folder_of_servers: object) -> Iterator[LocalServer]:
+    from pathlib import Path
+
+    server = LocalServer(Path(str(folder_of_servers)) / "langchain", settings=FAST)
+    server.start()
+    yield server
+    server.remove()
+
+
+# asyncpg does not close a connection whose server has crashed, and says so when it is collected.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
+def test_a_server_that_goes_away_is_an_error_and_one_that_is_back_answers(
+    own_server: LocalServer, kind: type[StorePlace] | type[TablePlace], caplog: pytest.LogCaptureFixture
+) -> None:
+    own_server.start()
+    place = kind(Database(own_server.url, own_server.admin_url))
+    place.add(1, TEXTS)
+    retriever = place.retriever(1)
+    retriever.invoke("退款")
+    own_server.stop(mode="immediate")
+    with pytest.raises(RetrievalFailed) as caught:
+        retriever.invoke("退款")
+    assert {type(one) for one in caught.value.causes.values()} == {StoreUnavailable}
+    state = own_server.status().url.rsplit(":", 1)[0].rsplit(":", 1)[-1]
+    assert state not in caplog.text, "the password is in the log"
+    own_server.start()
+    assert not retriever.retrieve("退款").degraded
+    place.close()
+    gc.collect()
+
+
+class Waiting:
+    """Keeps statements on a table waiting, so that something can happen in the middle of a search."""
+
+    def __init__(self, database: Database, table: str, schema: str = "public") -> None:
+        self._locker = psycopg.connect(database.admin_url)
+        self._looker = psycopg.connect(database.admin_url, autocommit=True)
+        self._table = sql.SQL(".").join([sql.Identifier(schema), sql.Identifier(table)])
+
+    def __enter__(self) -> Waiting:
+        self._locker.execute(sql.SQL("LOCK TABLE {}").format(self._table))
+        return self
+
+    def waiting(self, count: int) -> list[int]:
+        """The processes of the statements that wait, when so many do."""
+        for _ in range(500):
+            rows = self._looker.execute(
+                "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database() "
+                "AND usename <> current_user"
+            ).fetchall()
+            if len(rows) >= count:
+                return [int(pid) for (pid,) in rows]
+            time.sleep(0.01)
+        raise AssertionError("nobody waits")
+
+    def kill(self, processes: list[int]) -> None:
+        for process in processes:
+            self._looker.execute("SELECT pg_terminate_backend(%s)", (process,))
+
+    def release(self) -> None:
+        self._locker.rollback()
+
+    def __exit__(self, *_: object) -> None:
+        self._locker.close()
+        self._looker.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
+def test_connections_lost_in_mid_search_are_made_again(
+    database: Database, kind: type[StorePlace] | type[TablePlace]
+) -> None:
+    place = kind(database)
+    place.add(1, TEXTS)
+    retriever = place.retriever(1, deadline=20)
+    retriever.invoke("退款")
+    locked = ("records", place.store.schema) if isinstance(place, StorePlace) else (place.name, "public")
+    answers = []
+    with Waiting(database, *locked) as lock:
+        search = threading.Thread(target=lambda: answers.append(retriever.retrieve("退款")))
+        search.start()
+        lock.kill(lock.waiting(2))
+        lock.waiting(2)
+        lock.release()
+        search.join(20)
+    assert [hit.metadata["fileName"] for hit in answers[0]] == ["退款.md"]
+    assert not answers[0].degraded
+    place.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
+def test_connections_lost_again_and_again_are_an_error_with_both_causes(
+    database: Database, kind: type[StorePlace] | type[TablePlace]
+) -> None:
+    place = kind(database)
+    place.add(1, TEXTS)
+    retriever = place.retriever(1, deadline=20)
+    retriever.invoke("退款")
+    locked = ("records", place.store.schema) if isinstance(place, StorePlace) else (place.name, "public")
+    caught: list[Exception] = []
+
+    def search() -> None:
+        try:
+            retriever.retrieve("退款")
+        except RetrievalFailed as error:
+            caught.append(error)
+
+    with Waiting(database, *locked) as lock:
+        searching = threading.Thread(target=search)
+        searching.start()
+        lock.kill(lock.waiting(2))
+        lock.kill(lock.waiting(2))
+        searching.join(20)
+    (error,) = caught
+    assert isinstance(error, RetrievalFailed)
+    assert {type(one) for one in error.causes.values()} == {StoreUnavailable}
+    assert len(retriever.invoke("退款")) == 1
+    place.close()
+
+
+@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
+def test_a_database_that_hangs_is_given_up_at_the_deadline(
+    database: Database, kind: type[StorePlace] | type[TablePlace]
+) -> None:
+    place = kind(database)
+    place.add(1, TEXTS)
+    retriever = place.retriever(1, deadline=0.4)
+    retriever.invoke("退款", deadline=10)
+    locked = ("records", place.store.schema) if isinstance(place, StorePlace) else (place.name, "public")
+    with Waiting(database, *locked) as lock:
+        started = time.perf_counter()
+        with pytest.raises(RetrievalFailed) as caught:
+            retriever.invoke("退款")
+        assert time.perf_counter() - started < 3
+        assert {getattr(one, "code", "") for one in caught.value.causes.values()} <= {Timeout.code, "STORE_BUSY"}
+        lock.release()
+    assert len(retriever.invoke("退款", deadline=10)) == 1
+    place.close()
+
+
+def test_embeddings_of_another_width_are_said_to_be(store: StorePlace) -> None:
+    from homing.testing.fake import FakeEmbedder
+
+    store.add(1, TEXTS)
+    answer = store.retriever(1, embeddings=FakeEmbedder(16)).retrieve("退款")
+    assert answer.reason == "vector:MODEL_MISMATCH"
+    assert len(answer) == 1
+
+
+def test_any_langchain_embeddings_will_do(store: StorePlace) -> None:
+    class Theirs(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [self.embed_query(text) for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return HomingEmbeddings(store.embedder).embed_query(text)
+
+    store.add(1, TEXTS)
+    (found, *_) = store.retriever(1, embeddings=Theirs()).invoke("退款政策")
+    assert found.metadata["vectorRank"] == 1
+
+
+@pytest.mark.parametrize("embeddings", [None, "text-embedding-3", object()])
+def test_a_store_needs_embeddings(store: StorePlace, embeddings: object) -> None:
+    with pytest.raises(InvalidArgument, match="embeddings"):
+        store.retriever(1, embeddings=embeddings)
+
+
+def test_what_cannot_name_the_user_in_sql_is_refused() -> None:
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    from homing.testing.fake import FakeEmbedder
+
+    with pytest.raises(InvalidArgument, match="PGVectorStore"):
+        HybridRetriever(InMemoryVectorStore(HomingEmbeddings(FakeEmbedder())), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"minSimilarity": 2}, "minSimilarity"),
+        ({"rrfK": -1}, "rrfK"),
+        ({"vectorWeight": float("nan")}, "vectorWeight"),
+        ({"keyword_weight": -0.1}, "keyword_weight"),
+        ({"deadline": 0}, "deadline"),
+        ({"nonsense": 1}, "nonsense"),
+    ],
+)
+def test_options_that_cannot_be_served_are_refused_by_name(
+    store: StorePlace, options: dict[str, object], named: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=named):
+        store.retriever(1, options)
+
+
+async def test_an_engine_without_a_loop_answers_asynchronous_calls_only(table: TablePlace) -> None:
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    table.add(1, TEXTS)
+    engine = create_async_engine(table.url.replace("postgresql://", "postgresql+asyncpg://"))
+    try:
+        vector_store = await PGVectorStore.create(
+            PGEngine.from_engine(engine), HomingEmbeddings(table.embedder), table.name
+        )
+        retriever = HybridRetriever(vector_store, 1)
+        assert len(await retriever.ainvoke("退款")) == 1
+        with pytest.raises(RetrievalFailed) as caught:
+            retriever.invoke("退款")
+        assert "ainvoke" in str(caught.value.causes["keyword"])
+    finally:
+        await engine.dispose()
+
+
+def test_a_store_that_is_gone_says_so(database: Database) -> None:
+    place = StorePlace(database)
+    place.add(1, TEXTS)
+    retriever = place.retriever(1)
+    place.close()
+    with pytest.raises(RetrievalFailed) as caught:
+        retriever.invoke("退款")
+    assert all("closed" in str(one) for one in caught.value.causes.values())
+    assert isinstance(place.store, PostgresStore)
