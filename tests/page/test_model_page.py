@@ -102,7 +102,9 @@ def test_a_model_that_dies_shows_a_notice_which_goes_when_it_is_back(
         assert page.locator(".hit .leg.vector").count() >= 1
 
 
-def test_without_its_model_the_map_is_drawn_without_the_question(browser: Browser, address: str, provider: Provider) -> None:
+def test_without_its_model_the_map_is_drawn_without_the_question(
+    browser: Browser, address: str, provider: Provider
+) -> None:
     with visit(browser, address, "#/map", language="en-US") as page:
         page.wait_for_selector(".map .point")
         provider.stop()

@@ -43,7 +43,8 @@ CONTRAST = """() => {
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
         const text = walk.currentNode, element = text.parentElement;
-        if (!text.data.trim() || element.closest("title, option, .unseen, [aria-hidden=true], :disabled, noscript")) continue;
+        const unread = "title, option, .unseen, [aria-hidden=true], :disabled, noscript";
+        if (!text.data.trim() || element.closest(unread)) continue;
         if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
         const style = getComputedStyle(element);
         const inSvg = element instanceof SVGElement;
@@ -51,7 +52,7 @@ CONTRAST = """() => {
         const under = ground(inSvg ? element.closest("svg").parentElement : element);
         const one = light(bytes(inSvg ? style.fill : style.color, under)), other = light(bytes(under));
         const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-        if (ratio < 4.5) bad.push(`${ratio.toFixed(2)} ${element.tagName}.${element.className} ${text.data.slice(0, 30)}`);
+        if (ratio < 4.5) bad.push([ratio.toFixed(2), element.outerHTML.slice(0, 80), text.data.slice(0, 30)].join(" "));
     }
     return bad;
 }"""

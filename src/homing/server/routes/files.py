@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, UploadFile
 from pydantic import Field
 
@@ -12,7 +14,7 @@ from homing.server.failures import FailureBody
 
 router = APIRouter(prefix="/files", tags=["documents"])
 
-UNSUPPORTED = {415: {"model": FailureBody, "description": "files of this type are not read"}}
+UNSUPPORTED: dict[int | str, dict[str, Any]] = {415: {"model": FailureBody, "description": "files of this type are not read"}}
 
 
 class FileRead(Answer):
