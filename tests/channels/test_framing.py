@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homing.channels.rendering import as_json
 from homing.ipc.framing import Framing, MessageReader, Received, Rejected, framed
-from homing.ipc.rpc import ProtocolFault, encoded, id_at_head, read_call
+from homing.ipc.rpc import ProtocolFault, id_at_head, read_call
 
 MOST = 1000
 
@@ -112,19 +113,19 @@ def test_no_bytes_at_all_can_stop_the_reader(data: bytes) -> None:
             try:
                 read_call(message.body)
             except ProtocolFault as fault:
-                encoded(fault.answer())
+                as_json(fault.answer())
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.none()), st.sampled_from(["lines", "headers"]))
 def test_what_is_sent_is_read(message: dict[str, object], framing: Framing) -> None:
-    body = encoded(message)
+    body = as_json(message)
     [received] = read_all(framed(body, framing), most=100_000)
     assert isinstance(received, Received)
     assert json.loads(received.body) == message
 
 
 def test_half_a_surrogate_pair_can_be_sent() -> None:
-    assert json.loads(encoded({"text": "\ud83d"})) == {"text": "\ud83d"}
+    assert json.loads(as_json({"text": "\ud83d"})) == {"text": "\ud83d"}
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ def test_a_channel_without_fields_takes_an_empty_body(client: TestClient) -> Non
         assert client.post("/ipc/rag:config:get", content=body).json()["data"]["topK"] == 5
 
 
+def test_half_a_surrogate_pair_goes_in_and_comes_out(client: TestClient) -> None:
+    body = b'{"projectId": "half", "documentId": "d", "text": "a \\ud83d b"}'
+    assert client.post("/ipc/document:save", content=body).status_code == 200
+    answer = client.post("/ipc/document:text", json={"projectId": "half", "documentId": "d"})
+    assert answer.json() == {"ok": True, "data": {"text": "a \ud83d b"}}
+
+
 @pytest.mark.parametrize(
     ("channel", "body", "status", "code"),
     [

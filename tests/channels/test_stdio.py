@@ -280,6 +280,35 @@ class TestTheEnd:
         with homing.open(tmp_path / "data", settings=Settings(embedding=EmbeddingSettings(provider=""))) as app:
             assert app.documents.text("novel", "new") == "最后一句话"
 
+    def test_a_client_that_does_not_read_cannot_keep_it_alive(self, tmp_path: Path) -> None:
+        process = subprocess.Popen(
+            [*COMMAND, "ipc", "--grace", "0.5", "--data", str(tmp_path / "data")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdin, process.stdout, process.stderr:
+            process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n')
+            process.stdin.flush()
+            process.stdout.readline()
+            # Their answers are more than a pipe holds: whoever writes the last ones is stuck.
+            for number in range(1, 40):
+                asked = {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "method": "embedding:generate",
+                    "params": {"texts": ["灯"] * 4},
+                }
+                process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.flush()
+            time.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 1
+            assert b"still under way" in process.stderr.read()
+
     def test_a_client_that_is_gone_ends_it_even_in_the_middle_of_a_reindex(
         self, tmp_path: Path, api: LoopbackApi
     ) -> None:

@@ -174,7 +174,7 @@ export interface EmbeddingSearchResult {
   pending: boolean;
 }
 
-/** Ask whether the model answers and how much waits for it. */
+/** Ask which model there is and how much waits for it. */
 export interface EmbeddingStatusRequest {
   /** null: every project. Default: null. */
   projectId?: string | null;
@@ -184,9 +184,7 @@ export interface EmbeddingStatusRequest {
 
 /** How far the background is. */
 export interface EmbeddingStatusResponse {
-  /** Whether a model is configured. */
-  ready: boolean;
-  /** provider/model@dimensions of the default. */
+  /** provider/model@dimensions of the default; null where there is none. */
   model: string | null;
   dimensions: number | null;
   /** How many paragraphs wait for their embedding. */
@@ -363,7 +361,7 @@ export interface Channels {
   "embedding:search": { request: EmbeddingSearchRequest; response: EmbeddingSearchResponse };
   /** Bring the index in order: embed what has no vector, one of another model, or a damaged one. */
   "embedding:reindex": { request: EmbeddingReindexRequest; response: EmbeddingReindexResponse };
-  /** Ask whether the model answers and how much waits for it. */
+  /** Ask which model there is and how much waits for it. */
   "embedding:status": { request: EmbeddingStatusRequest; response: EmbeddingStatusResponse };
   /** Find the paragraphs of a project that hold words; a phrase in quotes is found as it stands. */
   "search:fts:query": { request: SearchFtsQueryRequest; response: SearchFtsQueryResponse };

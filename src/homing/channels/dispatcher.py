@@ -25,6 +25,7 @@ class Channels:
     def __init__(self, app: Homing) -> None:
         self._app = app
         self._opening = threading.Lock()
+        self._opened = False
 
     @property
     def names(self) -> list[str]:
@@ -40,6 +41,12 @@ class Channels:
         # The parts of an app are made when they are first asked for, which several threads may do at once.
         with self._opening:
             self._app.documents.start()
+            self._opened = True
+
+    def close(self, timeout: float = 1.0) -> None:
+        """Write what was saved and embed for that many seconds at most; who opens the folder next embeds the rest."""
+        if self._opened:
+            self._app.documents.close(timeout)
 
     def invoke(self, channel: str, payload: Any = None, *, work: Work | None = None) -> Envelope:
         """Answer a request: `{ok: true, data}` or `{ok: false, error: {code, message, details}}`. Raises nothing.

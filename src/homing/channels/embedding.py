@@ -89,7 +89,6 @@ def status(app: Homing, request: EmbeddingStatusRequest, work: Work) -> Embeddin
     projects = app.documents.projects()
     embedder = app.embedder
     return EmbeddingStatusResponse(
-        ready=embedder is not None,
         model=None if embedder is None else embedder.id,
         dimensions=None if embedder is None else embedder.dimensions,
         pending=sum(one.pending for one in projects if request.project_id in (None, one.id)),

@@ -89,7 +89,7 @@ class EmbeddingReindexResponse(Response):
 
 
 class EmbeddingStatusRequest(Request):
-    """Ask whether the model answers and how much waits for it."""
+    """Ask which model there is and how much waits for it."""
 
     project_id: Name | None = Field(None, description="null: every project.")
     wait_ms: int = Field(0, ge=0, le=600_000, description="How long to wait for the last paragraph to be embedded.")
@@ -98,7 +98,6 @@ class EmbeddingStatusRequest(Request):
 class EmbeddingStatusResponse(Response):
     """How far the background is."""
 
-    ready: bool = Field(description="Whether a model is configured.")
-    model: str | None = Field(description="provider/model@dimensions of the default.")
+    model: str | None = Field(description="provider/model@dimensions of the default; null where there is none.")
     dimensions: int | None
     pending: int = Field(description="How many paragraphs wait for their embedding.")

@@ -95,7 +95,7 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
     """The details as JSON can carry them."""
-    plain: dict[str, Any] = json.loads(json.dumps(details, default=str))
+    plain: dict[str, Any] = json.loads(json.dumps(details, default=str), parse_constant=str)
     return plain
 
 

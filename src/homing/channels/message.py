@@ -29,6 +29,7 @@ class Response(BaseModel):
         strict=True,
         extra="forbid",
         frozen=True,
+        allow_inf_nan=False,
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from homing.cli.options import Data
-from homing.cli.output import print_json
+from homing.cli.output import console, print_json
 
 log = logging.getLogger(__name__)
 
-app = typer.Typer(help="Serve an editor or a desktop app over standard input and output.", invoke_without_command=True)
+app = typer.Typer(help="Serve an editor or a desktop app (JSON-RPC over stdio).", invoke_without_command=True)
 
 
 @app.callback()
@@ -22,6 +22,7 @@ def serve(
     data: Data = None,
     max_message: Annotated[int, typer.Option(help="Largest message that is taken, in MiB.", min=1, max=2048)] = 64,
     max_pending: Annotated[int, typer.Option(help="Requests that may be under way at once.", min=1)] = 256,
+    grace: Annotated[float, typer.Option(help="Seconds that requests have to finish when asked to stop.", min=0)] = 10,
 ) -> None:
     """Serve an editor or a desktop app over standard input and output, with JSON-RPC 2.0, until the input ends."""
     if context.invoked_subcommand is not None:
@@ -39,9 +40,16 @@ def serve(
         message_bytes=max_message * MEBIBYTE,
         pending=max_pending,
         pending_bytes=max(256, 2 * max_message) * MEBIBYTE,
+        grace=grace,
     )
+    if incoming.isatty():
+        console(stderr=True).print(
+            "Speaks JSON-RPC 2.0 with the program that starts it; `homing ipc schema` prints what it takes."
+        )
     with opened(data) as homing:
-        finished = serve_stdio(Channels(homing), incoming, outgoing, limits)
+        channels = Channels(homing)
+        finished = serve_stdio(channels, incoming, outgoing, limits)
+        channels.close()
     if not finished:
         # A thread that hangs would keep the process alive for ever.
         log.error("ended with requests still under way; what they had written stays written")
@@ -50,7 +58,7 @@ def serve(
 
 @app.command()
 def schema() -> None:
-    """Print the contract: every channel with the JSON Schemas of its request and response."""
+    """Print the contract. Every channel has the JSON Schemas of its request and response."""
     from homing.channels import schemas
 
     print_json(schemas())

@@ -92,14 +92,6 @@ def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def encoded(message: Mapping[str, Any]) -> bytes:
-    """A message as bytes on one line; Chinese as it is, half a surrogate pair as an escape."""
-    try:
-        return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
-
-
 def _decoded(body: bytes) -> Any:
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_constant)

@@ -53,20 +53,19 @@ class StdioServer:
         self._session = Session(channels, self._wire.send, limits, leave=self.stop)
         self._ended = threading.Event()
         self._stopping = threading.Event()
+        self._finished = threading.Event()
         self._gone = False
 
     def serve(self) -> bool:
         """Serve until the end; whether everything under way was finished."""
         threading.Thread(target=self._read, name="ipc-reader", daemon=True).start()
         self._ended.wait()
-        # One thread waits so that this one, which gets the signals, can be told to hurry.
-        threading.Thread(target=self._finish, name="ipc-finish", daemon=True).start()
+        # Others wait and answer, so that this one, which gets the signals, can be told to hurry: a client that does not
+        # read blocks whoever answers it.
+        threading.Thread(target=self._answer_all, name="ipc-answer-all", daemon=True).start()
         self._stopping.wait()
-        self._session.close()
-        self._session.cancel_all(long_only=not self._gone)
-        finished = self._session.wait(self._limits.grace)
-        self._session.end()
-        return finished
+        threading.Thread(target=self._wind_up, name="ipc-wind-up", daemon=True).start()
+        return self._finished.wait(self._limits.grace)
 
     def stop(self) -> None:
         """Have `serve` return soon. May be called from any thread."""
@@ -87,9 +86,16 @@ class StdioServer:
             log.exception("the reader failed")
         self._ended.set()
 
-    def _finish(self) -> None:
+    def _answer_all(self) -> None:
         self._session.wait()
         self._stopping.set()
+
+    def _wind_up(self) -> None:
+        self._session.close()
+        self._session.cancel_all(long_only=not self._gone)
+        self._session.wait()
+        self._session.end()
+        self._finished.set()
 
     def _client_gone(self) -> None:
         # Called from inside a send: whoever sends may hold a lock that canceling needs, so that is left to `serve`.

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
+from homing.channels.rendering import as_json
 from homing.ipc.framing import Framing, framed
-from homing.ipc.rpc import encoded
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Wire:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; it has left this process when this returns."""
-        body = encoded(message)
+        body = as_json(message)
         with self._lock:
             if self._gone:
                 return

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Literal, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from homing.channels import CHANNELS, Channels, Envelope, Work, schemas
 from homing.channels.channel import Channel
 from homing.channels.envelope import failed, kinds
+from homing.channels.rendering import as_json
 from homing.errors import Forbidden, HomingError, InvalidArgument
 from homing.server.access import Caller, Reading
 from homing.server.failures import STATUSES
@@ -80,15 +80,15 @@ def ipc_router(channels: Callable[[Caller], Channels]) -> APIRouter:
         )
 
     @router.post("/{channel:path}", include_in_schema=False)
-    async def unknown_channel(channel: str, caller: Reading) -> JSONResponse:
+    async def unknown_channel(channel: str, caller: Reading) -> Response:
         """Say which channels there are."""
         return _answer(channels(caller).invoke(channel))
 
     return router
 
 
-def _endpoint(channels: Callable[[Caller], Channels], channel: Channel) -> Callable[..., Awaitable[JSONResponse]]:
-    async def endpoint(request: Request, caller: Reading) -> JSONResponse:
+def _endpoint(channels: Callable[[Caller], Channels], channel: Channel) -> Callable[..., Awaitable[Response]]:
+    async def endpoint(request: Request, caller: Reading) -> Response:
         try:
             if channel.writes and not caller.may("write"):
                 raise Forbidden(f"this token may {caller.scope}, and {channel.name} needs write")
@@ -121,11 +121,14 @@ def _payload(body: bytes) -> Any:
         raise InvalidArgument("the body is not JSON; send an object with the fields of the channel") from error
 
 
-def _answer(envelope: Envelope) -> JSONResponse:
-    if envelope["ok"]:
-        return JSONResponse(envelope)
-    status = STATUS_BY_CODE.get(envelope["error"]["code"], 500)
-    return JSONResponse(envelope, status_code=status, headers={"retry-after": "1"} if status == 503 else None)
+def _answer(envelope: Envelope) -> Response:
+    status = 200 if envelope["ok"] else STATUS_BY_CODE.get(envelope["error"]["code"], 500)
+    return Response(
+        as_json(envelope),
+        status_code=status,
+        headers={"retry-after": "1"} if status == 503 else None,
+        media_type="application/json",
+    )
 
 
 def _body(channel: Channel) -> dict[str, Any]:
