@@ -14,7 +14,9 @@ from homing.server.failures import FailureBody
 
 router = APIRouter(prefix="/files", tags=["documents"])
 
-UNSUPPORTED: dict[int | str, dict[str, Any]] = {415: {"model": FailureBody, "description": "files of this type are not read"}}
+UNSUPPORTED: dict[int | str, dict[str, Any]] = {
+    415: {"model": FailureBody, "description": "files of this type are not read"}
+}
 
 
 class FileRead(Answer):
