@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from homing.errors import InvalidArgument
 from homing.stores.store import Store
@@ -15,8 +16,10 @@ def open_store(url: str | Path, *, dimensions: int | None = None, row_security: 
 
     `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`;
     `lance://relative/folder`, `lance:///absolute/folder`, `s3://bucket/prefix?region=…`;
-    `postgresql://user:password@host:port/database`. `dimensions` is the width that every vector must have; without it
-    each collection takes the width of its first vector. `row_security` lets a PostgreSQL server keep users apart.
+    `postgresql://user:password@host:port/database`, to which `?schema=…&read_url=…&statement_timeout=…` may be added
+    (the name of the schema, the escaped address of a replica, seconds). `dimensions` is the width that every vector
+    must have; without it each collection takes the width of its first vector. `row_security` lets a PostgreSQL server
+    keep users apart.
     """
     address = str(url)
     scheme, separator, rest = address.partition("://")
@@ -50,7 +53,21 @@ def _open_file(path: str, dimensions: int | None) -> Store:
 def _open_postgres(rest: str, dimensions: int | None, *, row_security: bool = False) -> Store:
     from homing.stores.postgres.store import PostgresStore
 
-    return PostgresStore(f"postgresql://{rest}", dimensions=dimensions, row_security=row_security)
+    place, _, query = rest.partition("?")
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    options: dict[str, Any] = {name: given.pop(name) for name in ("schema", "read_url") if name in given}
+    if "statement_timeout" in given:
+        options["statement_timeout"] = _seconds(given.pop("statement_timeout"))
+    # What is left is for the driver, such as sslmode.
+    url = f"postgresql://{place}" + (f"?{urlencode(given)}" if given else "")
+    return PostgresStore(url, dimensions=dimensions, row_security=row_security, **options)
+
+
+def _seconds(written: str) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        raise InvalidArgument(f"statement_timeout is a number of seconds; got {written!r}") from None
 
 
 def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:

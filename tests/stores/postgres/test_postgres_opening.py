@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import pytest
@@ -34,6 +34,24 @@ def test_the_address_alone_opens_it(database: Any) -> None:
             assert [match.id for match in store.search_text("c", "你好")] == ["a"]
         finally:
             store.close()
+
+
+def test_an_address_says_the_schema_the_replica_and_the_time_limit(database: Any, schema: str) -> None:
+    replica = quote(database.url, safe="")
+    store = open_store(f"{database.url}?schema={quote(schema)}&read_url={replica}&statement_timeout=5&sslmode=disable")
+    try:
+        assert isinstance(store, PostgresStore)
+        assert store.schema == schema
+        store.upsert([VectorRecord("a", "c", None, {}, "你好")])
+        assert [match.id for match in store.search_text("c", "你好")] == ["a"]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("told", ["statement_timeout=soon", "statement_timeout=-1", "schema=", "read_url=mysql://x"])
+def test_an_address_with_a_part_that_cannot_be_says_which(database: Any, told: str) -> None:
+    with pytest.raises(InvalidArgument, match=r"statement_timeout|schema|postgresql://"):
+        open_store(f"{database.url}?{told}")
 
 
 @pytest.mark.slow

@@ -21,6 +21,8 @@ from homing.stores.postgres.vector_type import packed
 
 PORTION = 5_000
 """Records that one statement writes."""
+VECTORS_AT_ONCE = 500
+"""Vectors that one statement writes: into an index that stands already, each takes milliseconds."""
 FOLD_AT = 64
 """Tally rows of a collection after which they are folded into one."""
 
@@ -264,17 +266,19 @@ def write_vectors(connection: Connection, place: Place, batch: Batch, tally: Tal
         return
     assert place.collection.space is not None
     own = place.owner
-    vectors = packed(batch.vectors[[row for row, _ in chosen]])
-    binary.copy(
-        connection,
-        vector_table(place.collection.space),
-        ("record", "collection", "user_id", "embedding"),
-        (
-            [binary.bigint(place.keys[index]), *own, binary.field(data)]
-            for (_, index), data in zip(chosen, vectors, strict=True)
-        ),
-        fenced=place.fenced,
-    )
+    for start in range(0, len(chosen), VECTORS_AT_ONCE):
+        portion = chosen[start : start + VECTORS_AT_ONCE]
+        vectors = packed(batch.vectors[[row for row, _ in portion]])
+        binary.copy(
+            connection,
+            vector_table(place.collection.space),
+            ("record", "collection", "user_id", "embedding"),
+            (
+                [binary.bigint(place.keys[index]), *own, binary.field(data)]
+                for (_, index), data in zip(portion, vectors, strict=True)
+            ),
+            fenced=place.fenced,
+        )
     tally.embedded += len(chosen)
 
 
