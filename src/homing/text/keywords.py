@@ -14,7 +14,8 @@ from homing.text.words import MAX_TOKEN, cut_with_offsets, is_run
 
 # Stop words of two and more characters, and single ones that are hardly ever part of a word; 用 would tear 用户 apart.
 _LONG = sorted((word for word in CHINESE if len(word) > 1), key=len, reverse=True)
-_STOP = re.compile("|".join([*_LONG, "[的吗呢吧啊呀嘛我你您他她它们这那哪谁把被或]", "(?<![申邀聘])请(?![求假])", "(?<!参)与"]))
+_SINGLE = ("[的吗呢吧啊呀嘛我你您他她它们这那哪谁把被或]", "(?<![申邀聘])请(?![求假])", "(?<!参)与")
+_STOP = re.compile("|".join([*_LONG, *_SINGLE]))
 
 _PREPOSITIONS = "在是和对从给到为将及中里向于由"
 
