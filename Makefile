@@ -3,19 +3,27 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs browser clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
 	@$(BIN)/homing demo
 
-test: lint
+test: lint browser
 	$(BIN)/pytest -n auto
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The page is tested in a real browser. A container that has none gets Debian's; elsewhere those tests are skipped.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit; done; \
+	{ [ "$$(id -u)" = 0 ] && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
+			chromium fonts-noto-cjk fonts-noto-color-emoji >/dev/null; } \
+	|| echo "No Chromium here: the tests of the page are skipped. Install it to run them too."
 
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py
@@ -29,7 +37,7 @@ $(BIN)/python:
 	$(BIN)/pip install --quiet --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[lance,server]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
