@@ -3,7 +3,7 @@
     python bench/skills.py quality FOLDER... [--work CACHE]   # recall@1/@5 and nDCG@10 on golden sets
     python bench/skills.py body FOLDER [--work CACHE]         # what searching the bodies is worth, on real skills
     python bench/skills.py speed [--sizes 1000 10000]         # a warm question, by the number of skills
-    python bench/skills.py scan [--skills 1000] [--peers PYTHON --model FOLDER]
+    python bench/skills.py scan [--skills 1000] [--peers PYTHON --model FOLDER [--peer-texts 640]]
 
 `quality` asks `find_relevant_skills` itself and, over the same records, the vector leg alone and BM25 alone (the same
 tokens). A golden set is a folder with corpus.jsonl (id, name, text, tags), queries.jsonl and qrels.jsonl.
@@ -13,8 +13,9 @@ tokens). A golden set is a folder with corpus.jsonl (id, name, text, tags), quer
 `speed` fills the index with random vectors, five passages a skill, and asks questions that were never asked before, the
 sizes taking turns; the question is embedded by the bundled model.
 
-`scan` writes skills to a folder and scans it twice; the peer embeds the same texts with sentence-transformers and adds
-them to Chroma, in a process of its own. Both are timed after their imports and with the model loaded.
+`scan` writes skills to a folder and scans it twice; the peer embeds texts of the same skills, taken evenly from all of
+them, with sentence-transformers and adds them to Chroma, in a process of its own. Both are timed after their imports
+and with the model loaded.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def main() -> None:
     scan.add_argument("--skills", type=int, default=1_000)
     scan.add_argument("--peers", type=Path)
     scan.add_argument("--model", type=Path)
+    scan.add_argument("--peer-texts", type=int, default=640)
     asked = parser.parse_args()
     logging.basicConfig(level=logging.ERROR)
     rows = {"quality": measure_quality, "body": measure_body, "speed": measure_speed, "scan": measure_scan}[asked.kind](
@@ -251,15 +253,21 @@ def measure_scan(asked: argparse.Namespace) -> list[dict[str, Any]]:
         service.close()
         if asked.peers:
             listed = Path(place, "texts.json")
-            listed.write_text(json.dumps(texts), encoding="utf-8")
+            taken = texts[:: max(1, len(texts) // asked.peer_texts)][: asked.peer_texts]
+            listed.write_text(json.dumps(taken), encoding="utf-8")
             done = subprocess.run(
                 [asked.peers, WORKER, listed, asked.model, Path(place, "chroma")], capture_output=True, check=True
             )
             told = json.loads(done.stdout.splitlines()[-1])
             rows.append(
-                _timed("sentence-transformers + Chroma", len(texts), told["seconds"], told["processor"])
-                | {"indexed": asked.skills}
+                _timed("sentence-transformers + Chroma", len(taken), told["seconds"], told["processor"])
+                | {"indexed": 0}
             )
+            peer = rows[-1]
+            for row, tells in zip(rows, (True, False, True), strict=True):
+                for unit in ("texts/s", "texts/processor s"):
+                    # A scan that finds nothing to do embeds nothing: there is nothing to compare.
+                    row[f"{unit} ÷ peer"] = round(row[unit] / peer[unit], 2) if tells else ""
     return rows
 
 
