@@ -199,7 +199,7 @@ def test_a_model_is_switched_by_a_job_while_searches_go_on(data: Homing) -> None
 
 def test_jobs_of_the_server_are_seen_by_administrators_and_others_by_their_user(data: Homing) -> None:
     tokens = Tokens(data.settings.data)
-    secrets = {name: tokens.create(name, scope).secret for name, scope in (("lin", "write"), ("wang", "write"))}
+    secrets = {name: tokens.create(name, "write").secret for name in ("lin", "wang")}
     secrets["root"] = tokens.create("root", "admin").secret
     tokens.close()
     headers = {name: {"authorization": f"Bearer {secret}"} for name, secret in secrets.items()}

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -35,6 +36,7 @@ from homing.server.routes import (
     ipc,
     jobs,
     knowledge,
+    metrics,
     models,
     page,
     rag,
@@ -47,6 +49,7 @@ from homing.server.tokens import Tokens
 
 ROUTERS = (
     health.router,
+    metrics.router,
     doctor.router,
     search.router,
     skills.router,
@@ -61,6 +64,12 @@ ROUTERS = (
     map_router,
     page.router,
 )
+
+OPEN = (health.router, page.router)
+BEARER = HTTPBearer(
+    auto_error=False, description="A token of `homing tokens create`; a server on loopback without tokens needs none."
+)
+"""For the description of the API; who may come in is decided before any route is reached."""
 
 
 def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
@@ -103,9 +112,9 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     served.state.service = service
     settings = service.settings
     for router in ROUTERS:
-        served.include_router(router, responses=ERRORS)
+        served.include_router(router, responses=ERRORS, dependencies=[] if router in OPEN else [Depends(BEARER)])
     openai = openai_router(app)
-    served.include_router(openai)
+    served.include_router(openai, dependencies=[Depends(BEARER)])
     served.state.methods = Methods((*ROUTERS, openai))
     served.router.routes.append(Route("/mcp", endpoint=endpoint, include_in_schema=False))
     served.add_exception_handler(HomingError, answer_failure)

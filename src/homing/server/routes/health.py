@@ -1,11 +1,10 @@
-"""`/health` and `/metrics`: for who watches the server."""
+"""`/health`: whether the server works."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from homing.app import Homing
@@ -14,7 +13,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.resilient import Resilient
 from homing.embedders.wrapper import layers
 from homing.errors import HomingError
-from homing.server.access import Caller, Reading
+from homing.server.access import Caller
 from homing.server.body import Answer
 
 router = APIRouter(tags=["health"])
@@ -65,12 +64,6 @@ def health(request: Request, response: Response) -> Health:
     response.status_code = 503 if status == "failing" else 200
     shown = caller is not None
     return Health(status=status, version=__version__, model=model if shown else None, store=store if shown else None)
-
-
-@router.get("/metrics", response_class=PlainTextResponse)
-def metrics(caller: Reading) -> PlainTextResponse:
-    """Counters in the text format of Prometheus."""
-    return PlainTextResponse(caller.service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _model(app: Homing) -> ModelHealth:

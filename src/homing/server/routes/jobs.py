@@ -20,6 +20,11 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 SIGN_OF_LIFE = 15.0
 """Seconds of silence after which a stream says that it is still there."""
+EVENT = {
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["id", "event", "data"],
+}
 LOOK_UP = 0.5
 """Seconds after which a stream looks whether the server is about to end."""
 
@@ -78,7 +83,7 @@ def cancel_job(job_id: str, caller: Writing) -> JobTold:
     responses={
         200: {
             "description": "Server-sent events: each has the job as `data`; the last is the one with which it ended.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"schema": EVENT}},
         }
     },
 )
