@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,7 @@ def test_an_edit_gives_what_cutting_the_whole_text_gives(parts: list[tuple[str, 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_offsets_slice_the_stored_text(versions: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        library = Library(Path(folder), None)
+    with tempfile.TemporaryDirectory() as folder, closing(Library(Path(folder), None)) as library:
         for text in versions:
             library.documents.save("p", "d", text).wait(10)
             assert library.documents.text("p", "d") == text
@@ -89,7 +89,6 @@ def test_offsets_slice_the_stored_text(versions: list[str]) -> None:
                 assert text[chunk.start_offset : chunk.end_offset] == chunk.text
                 sliced = units[2 * other.start_offset : 2 * other.end_offset].decode("utf-16-le", "surrogatepass")
                 assert sliced == chunk.text
-        library.close()
 
 
 def test_hits_slice_the_text_too(documents: DocumentService) -> None:

@@ -83,17 +83,19 @@ class Saver:
             job = self._jobs.get((project, document))
             return None if job is None else job.entries[-1].text
 
-    def forget(self, project: str, document: str | None = None) -> None:
-        """Drop what waits for a document or a project, and wait until nothing of it is being written."""
+    def forget(self, project: str, document: str | None = None) -> set[str]:
+        """Drop what waits for a document or a project, when nothing of it is being written; the documents it was."""
 
         def concerns(key: Key) -> bool:
             return key[0] == project and document in (None, key[1])
 
         with self._changed:
             self._changed.wait_for(lambda: self._current is None or not concerns(self._current))
-            for key in [one for one in self._jobs if concerns(one)]:
+            dropped = [one for one in self._jobs if concerns(one)]
+            for key in dropped:
                 for entry in self._jobs.pop(key).entries:
                     _tell(entry, Changes())
+            return {name for _, name in dropped}
 
     def settle(self, project: str | None = None, timeout: float | None = None, *, again: bool = False) -> bool:
         """Wait until every text that was taken is written or has failed once; whether none is left.

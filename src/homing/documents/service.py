@@ -156,15 +156,12 @@ class DocumentService:
     def delete(self, project: str, document: str) -> bool:
         """Delete a document with everything that was made of it; whether there was one."""
         _checked(project, document)
-        waited = self._saver.text(project, document) is not None
-        self._saver.forget(project, document)
-        return self._remove(project, document) > 0 or waited
+        return bool(self._remove(project, document))
 
     def delete_project(self, project: str) -> int:
         """Delete a project with everything in it; returns how many documents it had."""
         checked_name(project, "project")
-        self._saver.forget(project)
-        return self._remove(project, None)
+        return len(self._remove(project, None))
 
     def search(
         self,
@@ -284,8 +281,8 @@ class DocumentService:
         self._database.close()
         return left
 
-    def _remove(self, project: str, document: str | None) -> int:
-        removed = self._writer.remove(project, document)
+    def _remove(self, project: str, document: str | None) -> set[str]:
+        removed = self._saver.forget(project, document) | self._writer.remove(project, document)
         self.buffer.start()
         self._saver.start()
         return removed

@@ -63,8 +63,8 @@ class Writer:
                 self._write_words(collection, document, done.texts)
             return done.changes
 
-    def remove(self, project: str, document: str | None) -> int:
-        """Take out a document, or with None the whole project; returns how many documents there were."""
+    def remove(self, project: str, document: str | None) -> set[str]:
+        """Take out a document, or with None the whole project; returns the names of those that there were."""
         collection = collection_of(project)
         with self._lock, self._archive.database.writing() as connection:
             if document is None:
@@ -80,7 +80,7 @@ class Writer:
         else:
             self._store.delete(collection, ids)
         self._buffer.notify()
-        return len(rows)
+        return {row.id for row in rows}
 
     def finish_drops(self) -> None:
         """Drop what deleted projects left: a batch that was under way may have written to one of them."""

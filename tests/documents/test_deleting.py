@@ -1,0 +1,123 @@
+"""What is deleted leaves nothing behind, in any table."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from homing.database import Database
+from homing.documents import DocumentService
+from homing.testing.fake import FakeEmbedder
+from tests.documents.novel import Library, novel
+
+SECRET = "绝密的段落提到了月光宝盒。"
+
+
+def everything(path: Path) -> dict[str, list[Any]]:
+    """The rows of every table of a file, those that engines keep for themselves included."""
+    database = Database(path)
+    with database.reading() as connection:
+        names = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall()
+        ]
+        rows = {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+    database.close()
+    return rows
+
+
+def mentions(path: Path, *secrets: str) -> list[str]:
+    """The tables in which one of the words stands, as text or inside bytes."""
+    found = []
+    for name, rows in everything(path).items():
+        for value in (value for row in rows for value in row):
+            held = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+            if any(secret.encode() in held for secret in secrets):
+                found.append(name)
+    return found
+
+
+def test_a_deleted_document_is_gone_everywhere(library: Library) -> None:
+    documents = library.documents
+    documents.save("p", "kept", novel(20)).wait(10)
+    documents.save("p", "秘密文件", f"{novel(30, seed=3)}\n\n{SECRET}").wait(10)
+    assert documents.flush(10)
+    assert mentions(library.path, "月光", "宝盒")
+    before = {record.id for record in library.store.records("documents:p")}
+    gone = {chunk.id for chunk in documents.chunks("p", "秘密文件")}
+    assert documents.delete("p", "秘密文件") is True
+    assert len(documents.search("p", "月光宝盒", mode="keyword")) == 0
+    assert documents.flush(10)
+    assert mentions(library.path, "月光", "宝盒", "秘密文件") == []
+    assert {record.id for record in library.store.records("documents:p")} == before - gone
+    assert library.store.check() == []
+    rows = everything(library.path)
+    assert rows["outbox"] == rows["dead_letters"] == []
+    assert len(rows["document_chunks"]) == len(rows["embeddings"]) == 20
+    assert documents.delete("p", "秘密文件") is False
+
+
+def test_a_deleted_project_is_gone_everywhere(library: Library) -> None:
+    documents = library.documents
+    documents.save("绝密项目", "a", f"{novel(30)}\n\n{SECRET}")
+    documents.save("绝密项目", "b", SECRET)
+    documents.save("other", "c", novel(10, seed=5)).wait(10)
+    assert documents.flush(10)
+    assert documents.delete_project("绝密项目") == 2
+    assert documents.flush(10)
+    assert [one.id for one in documents.projects()] == ["other"]
+    assert [info.name for info in library.store.collections()] == ["documents:other"]
+    assert mentions(library.path, "月光", "宝盒", "绝密") == []
+    assert library.store.check() == []
+    assert everything(library.path)["document_drops"] == []
+
+
+def test_a_removed_paragraph_is_gone_everywhere(library: Library) -> None:
+    documents = library.documents
+    documents.save("p", "d", f"{novel(30)}\n\n{SECRET}").wait(10)
+    assert documents.flush(10)
+    documents.save("p", "d", novel(30)).wait(10)
+    assert documents.flush(10)
+    assert mentions(library.path, "月光", "宝盒") == []
+
+
+def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path: Path) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    class Slow(FakeEmbedder):
+        def embed(self, *args, **options):  # type: ignore[no-untyped-def]
+            asked.set()
+            assert answer.wait(20)
+            return super().embed(*args, **options)
+
+    library = Library(tmp_path, Slow())
+    library.documents.save("绝密项目", "d", SECRET).wait(10)
+    assert asked.wait(10)
+    assert library.documents.delete_project("绝密项目") == 1
+    answer.set()
+    assert library.documents.flush(10)
+    assert library.store.collections() == []
+    assert mentions(library.path, "月光", "宝盒", "绝密") == []
+    library.close()
+
+
+def test_a_project_can_be_made_again_after_it_was_deleted(documents: DocumentService) -> None:
+    for round_ in range(3):
+        documents.save("p", "d", f"第{round_}次写下灯塔。").wait(10)
+        assert documents.flush(10)
+        assert [hit.text for hit in documents.search("p", "灯塔", mode="keyword")] == [f"第{round_}次写下灯塔。"]
+        assert documents.delete_project("p") == 1
+    documents.save("p", "d", "最后写下灯塔。").wait(10)
+    assert documents.flush(10)
+    assert len(documents.search("p", "灯塔", mode="keyword")) == 1
+
+
+def test_a_text_that_was_not_written_yet_can_be_deleted(documents: DocumentService) -> None:
+    documents.save("p", "d", novel(3000))
+    assert documents.delete("p", "d") is True
+    assert documents.documents("p") == []
+    assert documents.flush(10)
+    assert documents.documents("p") == []
