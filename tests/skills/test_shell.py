@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import homing
 from homing.cli.main import app
 from tests.skills.folders import front, write_skill
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "skills"
+EXAMPLES = Path(homing.__file__).parent / "examples" / "skills"
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_a_prompt_keeps_its_budget_and_fences(data: Path) -> None:
 def test_the_example_skills_are_found_in_both_languages(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "skills")
     report = asked_json("scan", str(tmp_path / "skills"), "--data", str(tmp_path))
-    assert report["counts"]["indexed"] == 5
+    assert report["counts"]["indexed"] == 6
     assert report["counts"]["repaired"] == 2
     for query, name in [
         ("帮我提交代码", "git-commit"),

@@ -22,7 +22,7 @@ def calibrate_model(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Fit the scale of a model, so that 0.5 is its own border between related and unrelated."""
+    """Fit the scale of a model. A score of 0.5 is then its own border between related and unrelated."""
     from homing.models.calibrate import calibrate, keep_scale, pairs_of, shipped_pairs
 
     pairs = shipped_pairs() if corpus is None else pairs_of(_texts(corpus))

@@ -17,7 +17,7 @@ def group() -> None:
 
 @app.command()
 def show(json: Json = False) -> None:
-    """Print every effective setting and where it came from; keys are masked."""
+    """Print every setting and where it came from. Keys are masked."""
     from homing.config import load
 
     rows = list(load().rows())

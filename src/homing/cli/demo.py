@@ -22,9 +22,10 @@ LEFT = (0, 0, 0, 3)
 
 
 def run_demo(data: Data = None, json: Json = False) -> None:
-    """A guided tour on example data: skills, a story, notes, a memory, a home, and a search without its model.
+    """A guided tour on example data.
 
-    What it shows stays in the data folder (by default ~/.homing/demo), so that the page can open it.
+    Skills, a story, notes, a memory, a home, and a search without its model. What it shows stays in the data folder
+    (by default ~/.homing/demo), so that the page can open it.
     """
     from homing.app import open_app
     from homing.config import load

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from homing.devices.answer import Step
     from homing.devices.saved import SavedDevices
 
-app = typer.Typer(
-    help="From a spoken sentence to the devices and the command it means.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="The devices and commands that a sentence means.", no_args_is_help=True, rich_markup_mode=None)
 
 HomeFile = Annotated[Path | None, typer.Option("--home", help="A home to ask instead of the loaded one.")]
 RoomName = Annotated[str | None, typer.Option("--room", help="The room the speaker is in.")]
@@ -34,7 +32,7 @@ def load(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Load a home; what was loaded before is replaced, and only what changed is indexed again."""
+    """Load a home. What was loaded before is replaced, and only what changed is indexed again."""
     devices = _saved(data)
     changes = devices.load(path)
     if json:
@@ -80,7 +78,7 @@ def ask(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Show the devices a sentence means, the command each is to be given, and why; nothing is carried out."""
+    """Show the devices a sentence means, and the command for each. Nothing is carried out."""
     if not sentence.strip():
         raise InvalidArgument('the sentence is empty; say what to do, e.g. homing devices ask "打开客厅的灯"')
     answer = _retriever(home, data).ask(sentence, room=room)
@@ -92,7 +90,7 @@ def ask(
 
 @app.command()
 def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False, data: Data = None) -> None:
-    """Ask one sentence after another; "it", "that one" and answers to questions are understood. An empty line ends."""
+    """Ask one sentence after another. "It", "that one" and answers to questions are understood; an empty line ends."""
     devices = _retriever(home, data)
     state = None
     out = console()

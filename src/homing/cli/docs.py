@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homing.cli.found import as_json, mode_of
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json, progress
-from homing.errors import InvalidArgument, NotFound
+from homing.cli.waiting import work_through
+from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.documents import DocumentService
-    from homing.records import Hit, Mode, Retrieved
+    from homing.records import Retrieved
 
 app = typer.Typer(help="Documents, searched by paragraph.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -33,14 +34,15 @@ def add(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Save a document; only paragraphs that say something new are embedded."""
+    """Save a document. Only paragraphs that say something new are embedded."""
     if file is None:
         text = sys.stdin.read()
     else:
         from homing.files import read_file
 
         text = read_file(file).text
-    with opened(data) as documents:
+    with opened(data) as homing:
+        documents = homing.documents
         changes = documents.save(project, document, text).wait()
         with progress("Embedding", quiet=json) as step:
             left = _embed(documents, step)
@@ -59,8 +61,9 @@ def import_folder(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Save every file below a folder as a document, named by its path there."""
-    with opened(data) as documents:
+    """Save every file of a folder as a document. Its path there is its name."""
+    with opened(data) as homing:
+        documents = homing.documents
         with progress("Reading", quiet=json) as step:
             report = documents.import_folder(project, folder, step)
         with progress("Embedding", quiet=json) as step:
@@ -87,7 +90,8 @@ def list_documents(
     from rich.table import Table
     from rich.text import Text
 
-    with opened(data) as documents:
+    with opened(data) as homing:
+        documents = homing.documents
         found: list[Any] = [*documents.projects()] if project is None else [*documents.documents(project)]
     if json:
         print_json(found)
@@ -108,7 +112,8 @@ def show(
     json: Json = False,
 ) -> None:
     """Print a document, or its paragraphs."""
-    with opened(data) as documents:
+    with opened(data) as homing:
+        documents = homing.documents
         text = documents.text(project, document)
         found = documents.chunks(project, document) if chunks or json else []
     if json:
@@ -134,18 +139,19 @@ def search(
     json: Json = False,
 ) -> None:
     """Search the paragraphs of a project."""
-    with opened(data) as documents:
+    with opened(data) as homing:
+        documents = homing.documents
         found = documents.search(
             project,
             query,
-            mode=_mode(mode),
+            mode=mode_of(mode),
             top_k=limit,
             min_score=min_score,
             offset=offset,
             document=document,
         )
     if json:
-        print_json({"query": query, **_as_json(found)})
+        print_json(as_json(query, found))
     else:
         _show(found)
 
@@ -158,8 +164,9 @@ def remove(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Delete a document, or a project, with everything that was made of it."""
-    with opened(data) as documents:
+    """Delete a document, or a project. Everything that was made of it goes, too."""
+    with opened(data) as homing:
+        documents = homing.documents
         if document is not None:
             if not documents.delete(project, document):
                 raise NotFound(f"there is no document {document!r} in project {project!r}; see homing docs list")
@@ -183,9 +190,9 @@ def reindex(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Embed what has no vector, or a damaged one; what is in order is left alone."""
-    with opened(data) as documents, progress("Embedding", quiet=json) as step:
-        report = documents.reindex(project, document=document, batch_size=batch_size, progress=step)
+    """Embed what has no vector, or a damaged one. What is in order is left alone."""
+    with opened(data) as homing, progress("Embedding", quiet=json) as step:
+        report = homing.documents.reindex(project, document=document, batch_size=batch_size, progress=step)
     if json:
         print_json(report)
         return
@@ -196,54 +203,14 @@ def reindex(
     _tell_waiting(report.waiting)
 
 
-@contextmanager
-def opened(data: Path | None) -> Iterator[DocumentService]:
-    """The documents of a data folder, or of the one that is set."""
-    from homing.app import open_app
-    from homing.config import load
-
-    settings = load().settings
-    with open_app(data or settings.data, settings=settings) as app:
-        yield app.documents
-
-
-def _mode(name: str) -> Mode:
-    if name in ("semantic", "keyword", "hybrid"):
-        return name  # type: ignore[return-value]
-    raise InvalidArgument(f"no mode named {name!r}; known: semantic, keyword, hybrid")
-
-
 def _embed(documents: DocumentService, step: Callable[[int, int], None]) -> int:
-    """Wait for the queue, telling how far it is; returns how many are left."""
-    total = documents.buffer.pending
-    with ThreadPoolExecutor(1) as worker:
-        working = worker.submit(documents.flush)
-        while not working.done():
-            step(max(0, total - documents.buffer.pending), total)
-            wait([working], timeout=0.2)
-        working.result()
-    return documents.buffer.pending
+    return work_through(lambda: documents.buffer.pending, documents.flush, step)
 
 
 def _tell_waiting(left: int) -> None:
     if left:
         told = f"{left} paragraphs wait for the embedding model; words find them (homing docs reindex)"
         console(stderr=True).print(told)
-
-
-def _as_json(found: Retrieved) -> dict[str, Any]:
-    return {
-        "mode": found.mode,
-        "degraded": found.degraded,
-        "reason": found.reason,
-        "notice": found.notice,
-        "hits": [_fields(hit) for hit in found],
-        "timings": found.timings,
-    }
-
-
-def _fields(hit: Hit) -> dict[str, Any]:
-    return {name: getattr(hit, name) for name in ("id", "text", "score", "cosine", "fused", "keywords", "metadata")}
 
 
 def _show(found: Retrieved) -> None:

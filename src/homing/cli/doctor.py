@@ -17,7 +17,10 @@ def run_doctor(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Write and find probes, check the data folder, and say how to mend what is broken. Exit code 1 if something is."""
+    """Check that everything works, or say how to mend it.
+
+    Writes and finds probes in both languages, and looks through the data folder. Exit code 1 if something is broken.
+    """
     from homing.config import load
     from homing.doctor import diagnose, healthy
 

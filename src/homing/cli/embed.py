@@ -17,7 +17,7 @@ def embed_texts(
     query: Annotated[bool, typer.Option("--query", help="The texts are questions, not documents.")] = False,
     json: Json = False,
 ) -> None:
-    """Turn texts into vectors, and show how near they are to each other."""
+    """Turn texts into vectors. For people: how near the texts are to each other."""
     from homing.config import load
     from homing.resolve import resolve_embedder
 

@@ -43,11 +43,13 @@ def evaluate(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Measure how well the right documents are found: recall@1/5/10, nDCG@10, MRR, abstention, latency, per language.
+    """Measure how well the right documents are found.
 
-    Models, weights and k are compared side by side, on the same answers. Exit code 1 where the best fusion of a set
-    stays below a floor. `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl,
-    eval.jsonl), and counts exact sets of devices, wrong devices and refusals.
+    Counts recall@1/5/10, nDCG@10, MRR, abstention and latency, per language. Models, weights and k are compared side by
+    side, on the same answers. Exit code 1 where the best fusion of a set stays below a floor.
+
+    `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl, eval.jsonl), and counts exact
+    sets of devices, wrong devices and refusals.
     """
     if str(sets[0]) == DEVICES:
         _evaluate_devices(sets[1:], json=json)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from homing.cli.found import as_json
 from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, excerpt, print_error, print_json, progress
@@ -15,7 +16,7 @@ from homing.errors import HomingError
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.knowledge import KnowledgeBase, Uploaded
-    from homing.records import Hit, Retrieved
+    from homing.records import Retrieved
 
 app = typer.Typer(
     help="A knowledge base of files: upload, search, list, delete.", no_args_is_help=True, rich_markup_mode=None
@@ -77,7 +78,7 @@ def search(
     if prompt:
         print(prompt_block(found))
     elif json:
-        print_json({"query": query, **_as_json(found)})
+        print_json(as_json(query, found))
     else:
         _show(query, found)
 
@@ -101,6 +102,16 @@ def list_files(user: User = None, data: Data = None, json: Json = False) -> None
 
 
 @app.command()
+def embed(user: User = None, data: Data = None, json: Json = False) -> None:
+    """Give vectors to files that were uploaded while the model was not available."""
+    with opened(data) as app, progress("Embedding", quiet=json) as step:
+        base = base_of(app, user)
+        done = base.embed_waiting(progress=step)
+        left = sum(not one.embedded for one in base.list())
+    print_json({"embedded": done, "waiting": left}) if json else console().print(f"{done} files embedded, {left} wait")
+
+
+@app.command()
 def delete(
     name: Annotated[str, typer.Argument(help="The file's name, as `list` shows it.")],
     user: User = None,
@@ -121,23 +132,8 @@ def base_of(app: Homing, user: str | None) -> KnowledgeBase:
 def _sentence(done: Uploaded) -> str:
     if done.unchanged:
         return f"{done.file.name} is there already"
-    waiting = "" if done.file.embedded else "; the model is not available, words find them until the next upload"
+    waiting = "" if done.file.embedded else "; the model is not available, words find them (homing knowledge embed)"
     return f"{done.file.name} {'replaced' if done.replaced else 'uploaded'}, {done.file.chunks} passages{waiting}"
-
-
-def _as_json(found: Retrieved) -> dict[str, Any]:
-    return {
-        "mode": found.mode,
-        "degraded": found.degraded,
-        "reason": found.reason,
-        "notice": found.notice,
-        "hits": [_fields(hit) for hit in found],
-        "timings": found.timings,
-    }
-
-
-def _fields(hit: Hit) -> dict[str, Any]:
-    return {name: getattr(hit, name) for name in ("id", "text", "metadata", "score", "fused", "keywords")}
 
 
 def _show(query: str, found: Retrieved) -> None:

@@ -15,15 +15,14 @@ from homing.cli.output import console, print_json
 if TYPE_CHECKING:
     from homing.mcp.clients import Local
 
-app = typer.Typer(
-    help="Skills, documents, memory and devices for agents (Model Context Protocol).", rich_markup_mode=None
-)
+app = typer.Typer(help="Serve agents over the Model Context Protocol (MCP).", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
 def serve(context: typer.Context, data: Data = None) -> None:
-    """Serve agents over standard input and output (Model Context Protocol); clients start this command.
+    """Serve agents over the Model Context Protocol (MCP).
 
+    Skills, documents, memory and devices as tools, over standard input and output: a client starts this command.
     `homing serve` offers the same at /mcp.
     """
     if context.invoked_subcommand is not None:
@@ -47,7 +46,7 @@ def install(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Print the configuration block that tells a client of this server, and where it belongs; changes no file."""
+    """Print the configuration block for a client. It changes no file."""
     from homing.config import load
     from homing.mcp.clients import Remote, block_for, blocks
 

@@ -30,7 +30,7 @@ def group() -> None:
 
 @app.command(name="list")
 def list_models(data: Data = None, json: Json = False) -> None:
-    """Show the models on this machine and the ones that were added, and which one is used."""
+    """Show the models, and which one is used."""
     with opened(data) as app:
         rows = _rows(app)
     if json:
@@ -93,7 +93,7 @@ def add(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Add a model of a provider; `homing models default NAME` then uses it."""
+    """Add a model of a provider. `homing models default NAME` then uses it."""
     with opened(data) as app:
         # The model that is used now stays in use.
         app.models.config.ensure_default_embedding_model()
@@ -132,7 +132,7 @@ def try_out(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Embed three texts with a model and show how long that takes and how near they are."""
+    """Try a model out. Embeds three texts: how long that takes, and how near they are."""
     from homing.embedders.provider import EmbeddingProvider
     from homing.errors import ModelNotReady
     from homing.vectors import score_of
@@ -169,7 +169,7 @@ def try_out(
 
 @app.command()
 def pull(name: Name, json: Json = False) -> None:
-    """Fetch a model by name and make it ready to run without torch; `homing models default NAME` then uses it."""
+    """Fetch a model by name, ready to run without torch. `homing models default NAME` then uses it."""
     from homing.config import load
     from homing.embedders.pull import pull as fetch
 

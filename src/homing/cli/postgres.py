@@ -29,7 +29,7 @@ def start(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Start the server in the data folder and print its address; made first where there is none."""
+    """Start the server and print its address. It is made in the data folder where there is none."""
     _print(_server(data).start(port=port), as_json=json)
 
 

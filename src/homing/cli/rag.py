@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homing.cli.found import as_json, mode_of
 from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, excerpt, print_json, progress
-from homing.errors import InvalidArgument, NotFound
+from homing.cli.waiting import work_through
+from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.rag.memory import Rag
-    from homing.records import Hit, Retrieved
+    from homing.records import Retrieved
 
 app = typer.Typer(help="Memory: remember, recall, forget.", no_args_is_help=True)
 
@@ -42,7 +43,7 @@ def remember(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Remember a text; when the command ends it can be recalled by meaning and by words."""
+    """Remember a text. When the command ends it can be recalled by meaning and by words."""
     with opened(data) as homing:
         rag = homing.rag
         entry = rag.remember(
@@ -74,9 +75,7 @@ def recall(
     json: Json = False,
 ) -> None:
     """Recall what a question is about, nearest first."""
-    if mode not in ("hybrid", "semantic", "keyword"):
-        raise InvalidArgument(f"no mode named {mode!r}; known: hybrid, semantic, keyword")
-    given = {"limit": limit, "max_distance": max_distance, "session_key": session, "mode": mode}
+    given = {"limit": limit, "max_distance": max_distance, "session_key": session, "mode": mode_of(mode)}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if collection:
         changes["collections"] = tuple(collection)
@@ -84,7 +83,7 @@ def recall(
         rag = homing.rag
         found = rag.retrieve(query, **changes)
     if json:
-        print_json({"query": query, **_as_json(found)})
+        print_json(as_json(query, found))
     else:
         _show(query, found)
 
@@ -146,7 +145,7 @@ def queue(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Show what waits to be embedded, and what was given up and why."""
+    """Show what waits to be embedded, and what was given up."""
     from rich.table import Table
     from rich.text import Text
 
@@ -177,7 +176,7 @@ def queue(
 
 @app.command()
 def backfill(data: Data = None, json: Json = False) -> None:
-    """Embed what was remembered without a vector, or whose vector is out of date."""
+    """Embed what has no vector, or one that is out of date."""
     with opened(data) as homing:
         rag = homing.rag
         with progress("Looking", quiet=json) as step:
@@ -191,30 +190,7 @@ def backfill(data: Data = None, json: Json = False) -> None:
 
 
 def _embed(rag: Rag, step: Callable[[int, int], None]) -> int:
-    """Work through the queue, telling how far it is; returns how many are left."""
-    total = rag.buffer.pending
-    with ThreadPoolExecutor(1) as worker:
-        working = worker.submit(rag.buffer.flush)
-        while not working.done():
-            step(max(0, total - rag.buffer.pending), total)
-            wait([working], timeout=0.2)
-        working.result()
-    return rag.buffer.pending
-
-
-def _as_json(found: Retrieved) -> dict[str, Any]:
-    return {
-        "mode": found.mode,
-        "degraded": found.degraded,
-        "reason": found.reason,
-        "notice": found.notice,
-        "hits": [{"distance": hit.distance, **_fields(hit)} for hit in found],
-        "timings": found.timings,
-    }
-
-
-def _fields(hit: Hit) -> dict[str, Any]:
-    return {name: getattr(hit, name) for name in ("collection", "id", "text", "metadata", "score", "fused", "keywords")}
+    return work_through(lambda: rag.buffer.pending, rag.buffer.flush, step)
 
 
 def _show(query: str, found: Retrieved) -> None:

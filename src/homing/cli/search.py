@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from homing.cli.found import as_json, mode_of
 from homing.cli.options import Data, Json
 from homing.cli.output import console, excerpt, print_json, progress
 from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
-from homing.records import Hit, Mode, Retrieved
 
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.folders.index import FolderIndex, Refreshed
+    from homing.records import Hit, Retrieved
 
 INDEX = ".homing"
 """The folder inside the searched folder that holds its index; it may be deleted at any time."""
@@ -33,7 +34,7 @@ def search_folder(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Find the passages of a folder's text files that a question is about.
+    """Find passages in a folder of text files.
 
     The first search indexes the folder (into .homing inside it, or into --data); later ones only what changed.
     """
@@ -47,19 +48,12 @@ def search_folder(
         index = _index(app, folder)
         with progress("Indexing", quiet=json) as step:
             refreshed = index.refresh(step)
-        options = replace(app.search_options, limit=limit, mode=_mode(mode), min_score=min_score)
+        options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
         found = index.search(query, options)
     if json:
-        print_json(_as_json(query, found, refreshed))
+        print_json({**as_json(query, found), "index": refreshed})
     else:
         _show(query, found, refreshed, explain=explain)
-
-
-def _mode(name: str) -> Mode:
-    match name:
-        case "hybrid" | "semantic" | "keyword":
-            return name
-    raise InvalidArgument(f"no mode named {name!r}; known: hybrid, semantic, keyword")
 
 
 def _index_folder(folder: Path) -> Path:
@@ -92,19 +86,6 @@ def _loading_the_model(app: Homing) -> Iterator[None]:
         yield
     finally:
         loading.join()
-
-
-def _as_json(query: str, found: Retrieved, refreshed: Refreshed) -> dict[str, object]:
-    return {
-        "query": query,
-        "mode": found.mode,
-        "degraded": found.degraded,
-        "reason": found.reason,
-        "notice": None if found.notice is None else {"zh": found.notice.zh, "en": found.notice.en},
-        "hits": list(found),
-        "timings": found.timings,
-        "index": refreshed,
-    }
 
 
 def _show(query: str, found: Retrieved, refreshed: Refreshed, *, explain: bool) -> None:

@@ -23,7 +23,7 @@ def run_server(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Serve the page, the API and MCP until Ctrl+C; then finish what is under way and embed what still waits.
+    """Serve the page, the API and MCP until Ctrl+C. Then finish what is under way and embed what still waits.
 
     With --json the address is printed as JSON once requests are answered.
     """

@@ -26,7 +26,7 @@ def scan(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Bring the index up to date with a folder: only what is new or changed is embedded."""
+    """Bring the index up to date with a folder. Only what is new or changed is embedded."""
     with opened(data) as homing, progress("Scanning", quiet=json) as step:
         report = homing.skills.scan(folder, progress=step)
     if json:
@@ -80,7 +80,7 @@ def prompt(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Print the block about skills for a system prompt: within a budget, descriptions fenced as data."""
+    """Print the block about skills for a system prompt. It keeps to a budget, with descriptions fenced as data."""
     from homing.skills import skill_prompt
 
     with opened(data) as homing:

@@ -29,7 +29,7 @@ def change_default(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Use a model from now on, and embed again what another one embedded. Searches go on meanwhile.
+    """Use a model from now on. What another one embedded is embedded again; searches go on meanwhile.
 
     Killed half-way, the same command goes on where it stopped.
     """
@@ -49,7 +49,7 @@ def change_default(
 
 
 def show_status(data: Data = None, json: Json = False) -> None:
-    """Show which model answers for each collection, and how far a change has come."""
+    """Show which model answers, and how far a change has come."""
     with opened(data) as app:
         _report(app.switch.status(), json=json)
 

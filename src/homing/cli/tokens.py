@@ -17,12 +17,12 @@ from homing.errors import InvalidArgument
 if TYPE_CHECKING:
     from homing.server.tokens import Tokens
 
-app = typer.Typer(help="Tokens for the server: who may use it, as whom, and for what.", no_args_is_help=True)
+app = typer.Typer(help="Tokens for the server: who may use it, and for what.", no_args_is_help=True)
 
 
 @app.callback()
 def group() -> None:
-    """Tokens for the server: who may use it, as whom, and for what."""
+    """Tokens for the server: who may use it, and for what."""
 
 
 @app.command()
@@ -53,7 +53,7 @@ def create(
 
 @app.command(name="list")
 def list_tokens(data: Data = None, json: Json = False) -> None:
-    """Show the tokens; not what they are, which nobody knows any more."""
+    """Show who has a token. What it is, nobody knows any more."""
     from rich.table import Table
 
     with opened(data) as tokens:
