@@ -344,6 +344,16 @@ def test_xml_entities_are_refused_in_every_format(name: str, encoding: str) -> N
     assert raised.value.code == "FILE_UNSAFE"
 
 
+def test_entities_hide_behind_no_name() -> None:
+    made = make_xlsx({"S": [["x"]]})
+    relations = _member(made, "xl/_rels/workbook.xml.rels").decode().replace("sheet1.xml", "sheet1.bin")
+    types = _member(made, "[Content_Types].xml").decode().replace("sheet1.xml", "sheet1.bin")
+    moved = _with_member(made, "xl/_rels/workbook.xml.rels", relations)
+    hidden = _with_member(_with_member(moved, "[Content_Types].xml", types), "xl/worksheets/sheet1.bin", BILLION_LAUGHS)
+    with pytest.raises(FileUnsafe, match=r"sheet1\.bin"):
+        read_file(hidden, "a.xlsx")
+
+
 def test_a_document_cannot_read_files_of_this_machine() -> None:
     spy = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><x>&f;</x>'
     with pytest.raises(FileUnsafe):

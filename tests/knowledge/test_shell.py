@@ -68,3 +68,13 @@ def test_the_same_file_again_and_a_new_version_are_told(files: Path) -> None:
     assert "is there already" in run("upload", "refunds.txt").stdout
     (files / "refunds.txt").write_text("Refunds take a month.", encoding="utf-8")
     assert "refunds.txt replaced" in run("upload", "refunds.txt").stdout
+
+
+def test_files_without_vectors_are_embedded_by_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMING_EMBEDDING__PROVIDER", "")
+    done = run("upload", "refunds.txt")
+    assert "homing knowledge embed" in done.stdout
+    assert told("embed") == {"embedded": 0, "waiting": 1}
+    monkeypatch.delenv("HOMING_EMBEDDING__PROVIDER")
+    assert told("embed") == {"embedded": 1, "waiting": 0}
+    assert told("search", "money back")["hits"][0]["score"] is not None

@@ -21,6 +21,7 @@ from homing.doctor.memory import remembered
 from homing.documents.archive import COLLECTION as DOCUMENTS
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import HomingError
+from homing.knowledge.shelf import CHUNKS
 from homing.rag.memory import COLLECTIONS as MEMORIES
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
@@ -147,6 +148,7 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
         elif embedder is not None and info.model and waiting:
             mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
             mend = "homing docs reindex" if info.name.startswith(DOCUMENTS) else mend
+            mend = "homing knowledge embed" if info.name.startswith(CHUNKS) else mend
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend)
         else:
             yield Finding(name, "ok", told)

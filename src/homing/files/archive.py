@@ -13,8 +13,10 @@ from homing.errors import FileDamaged, FileEncrypted, FileTooLarge, FileUnsafe, 
 from homing.files.limits import MIB, Counter, Limits
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml")
-_PAGES = (".html", ".htm")
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_HELD = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm")
+BEGINNING = 64 * 1024
+"""Bytes of a member within which its first element begins, in an honest file."""
 # Sheets are read row by row, and may be larger than what is held in memory.
 _STREAMED = "xl/worksheets/"
 
@@ -50,12 +52,14 @@ class Archive:
     def refuse_entities(self) -> None:
         """Look at the beginning of every XML member for declarations that could expand. Raises FileUnsafe."""
         for name in self.names:
-            if name.lower().endswith(_XML):
-                refuse_entities(self.read(name) if self._is_held(name) else self._beginning(name), name, self.filename)
+            beginning = self._beginning(name)
+            # By how it begins, not by its name: a library reads what another member tells it to.
+            if beginning.startswith(_MARKS) or beginning.lstrip()[:1] == b"<":
+                refuse_entities(beginning, name, self.filename)
 
     def _beginning(self, name: str) -> bytes:
         with damaged(self.filename), self._zip.open(name) as member:
-            return member.read(64 * 1024)
+            return member.read(BEGINNING)
 
     def _check_sizes(self) -> None:
         Counter(self.filename, "members", self.limits.members).add(len(self.names))
@@ -71,7 +75,7 @@ class Archive:
                 )
 
     def _is_held(self, name: str) -> bool:
-        return name.lower().endswith(_XML + _PAGES) and not name.startswith(_STREAMED)
+        return name.lower().endswith(_HELD) and not name.startswith(_STREAMED)
 
 
 class _Begun(Exception):

@@ -87,7 +87,7 @@ class KnowledgeBase:
             remember_user(self._root, self.user_id)
         kept, replaced = self._replace(fresh, records, progress)
         if kept.info.embedded:
-            self._embed_waiting()
+            self.embed_waiting()
         return Uploaded(kept.info, replaced=replaced, notes=read.notes)
 
     def search(
@@ -133,6 +133,21 @@ class KnowledgeBase:
         self._shelf.store.upsert(self._retired([one for one in versions if one.info.name == name]))
         self._sweep()
         return found.info
+
+    def embed_waiting(self, *, progress: Progress | None = None) -> int:
+        """Give vectors to files that were uploaded while there was no model; returns how many files got theirs."""
+        done = 0
+        for one in newest(self._versions()).values():
+            if one.info.embedded:
+                continue
+            embedded, _ = self._embed(self._shelf.store.get(self._shelf.chunks, one.chunk_ids), progress)
+            # Replaced or deleted meanwhile: its chunks are not to come back.
+            if embedded is None or newest(self._versions()).get(one.info.name) != one:
+                continue
+            now = replace(one, info=replace(one.info, embedded=True))
+            self._shelf.store.upsert([*embedded, now.record(self._shelf.files)])
+            done += 1
+        return done
 
     def _versions(self) -> Sequence[KeptFile]:
         return [kept_file(record) for record in self._shelf.store.records(self._shelf.files)]
@@ -197,18 +212,6 @@ class KnowledgeBase:
             log.warning("keeping %d chunks without vectors, the model is not available: %s", len(records), error)
             return None, ""
         return made, embedder.id
-
-    def _embed_waiting(self) -> None:
-        """Give vectors to files that were uploaded while there was no model."""
-        for one in newest(self._versions()).values():
-            if one.info.embedded:
-                continue
-            embedded, _ = self._embed(self._shelf.store.get(self._shelf.chunks, one.chunk_ids), None)
-            # Replaced or deleted meanwhile: its chunks are not to come back.
-            if embedded is None or newest(self._versions()).get(one.info.name) != one:
-                continue
-            now = replace(one, info=replace(one.info, embedded=True))
-            self._shelf.store.upsert([*embedded, now.record(self._shelf.files)])
 
 
 def _cut(read: FileText, collection: str) -> tuple[KeptFile, Sequence[VectorRecord]]:
