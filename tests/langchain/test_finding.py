@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from homing.langchain import HybridRetrieverOptions
 from tests.langchain.places import Place, StorePlace, TablePlace, Text
 
 TEXTS = [
@@ -180,3 +181,14 @@ def test_a_store_that_is_a_users_own_serves_that_user_only(store: StorePlace) ->
     assert len(HybridRetriever(own, 7, embeddings=store.embedder).invoke("苹果")) == 1
     with pytest.raises(InvalidArgument, match="'7'"):
         HybridRetriever(own, 8, embeddings=store.embedder)
+
+
+def test_the_keyword_leg_can_go_by_relevance(place: Place) -> None:
+    place.add(1, [Text(f"苹果 香蕉 {n}", "common") for n in range(8)] + [Text("樱桃", "rare")])
+    by_count = place.retriever(1, min_similarity=1.0).invoke("苹果，香蕉，樱桃")
+    assert by_count[0].metadata["fileName"] == "common"
+    recommended = HybridRetrieverOptions.recommended(min_similarity=1.0)
+    assert recommended.keyword_ranking == "relevance"
+    by_relevance = place.retriever(1, recommended).invoke("苹果，香蕉，樱桃")
+    assert by_relevance[0].metadata["fileName"] == "rare"
+    assert by_relevance[0].metadata["matchedKeywords"] == ["樱桃"]

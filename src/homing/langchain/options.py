@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from homing.fusion import DEFAULT_K
+
+KeywordRanking = Literal["count", "relevance"]
 
 
 class HybridRetrieverOptions(BaseModel):
@@ -26,6 +28,8 @@ class HybridRetrieverOptions(BaseModel):
     """How little the first places of a leg stand out."""
     vector_weight: float = Field(0.7, ge=0, allow_inf_nan=False)
     keyword_weight: float = Field(0.3, ge=0, allow_inf_nan=False)
+    keyword_ranking: KeywordRanking = "count"
+    """What the keyword leg orders by: how many keywords a text contains, or how relevant it is to all of the query."""
     filter: dict[str, Any] | None = None
     """A condition on the metadata, in LangChain's language (`{"year": {"$gte": 2024}}`). It can only narrow."""
     leg_limit: int | None = Field(None, ge=1, le=5_000)
@@ -40,6 +44,16 @@ class HybridRetrieverOptions(BaseModel):
     """From how many milliseconds on a search is logged as slow."""
     log_query: bool = True
     """Whether logs and traces contain the query and its keywords; false keeps what people ask out of them."""
+
+    @classmethod
+    def recommended(cls, **changes: Any) -> HybridRetrieverOptions:
+        """Options that find more than the defaults do where questions share words with their answers.
+
+        The keyword leg goes by relevance and has the larger say, and first places stand out; docs/langchain.md has the
+        figures. `changes` are options to set beside.
+        """
+        chosen = {"keyword_ranking": "relevance", "vector_weight": 0.3, "keyword_weight": 0.7, "rrf_k": 2}
+        return cls.model_validate(chosen | changes)
 
     @property
     def depth(self) -> int:

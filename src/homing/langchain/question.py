@@ -11,7 +11,7 @@ from homing.fusion import Fused, Ranking, rrf
 from homing.langchain import journal
 from homing.langchain.files import capped, file_name, grouped
 from homing.langchain.options import HybridRetrieverOptions
-from homing.langchain.source import Asked, Found, Source
+from homing.langchain.source import Asked, Found, Source, Words
 from homing.langchain.tracing import span
 from homing.records import Hit, Leg, LegShare
 from homing.text.keywords import extract_keywords
@@ -56,13 +56,14 @@ class Question:
             return near
 
     def keyword(self) -> list[Found]:
-        """The rows with most of the keywords; none where the query has no keywords."""
+        """The rows with the keywords, in the order that was asked for; none where the query has no keywords."""
         with span("homing.keyword_search") as noted:
             if not self.keywords:
                 journal.no_keywords(self.options, self.query, self.user_id)
                 return []
             options = self.options
-            found = self.source.matching(self.keywords, self.depth, options.filter, deadline=options.deadline)
+            words = Words(self.query, self.keywords, by_relevance=options.keyword_ranking == "relevance")
+            found = self.source.matching(words, self.depth, options.filter, deadline=options.deadline)
             self._full["keyword"] = len(found) >= self.depth
             noted.set_attribute("homing.results", len(found))
             return found

@@ -37,6 +37,15 @@ class Asked:
     model: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the keyword leg is asked: a query, its keywords, and whether their number or their relevance ranks."""
+
+    query: str
+    keywords: Sequence[str]
+    by_relevance: bool = False
+
+
 class Source(Protocol):
     """The rows of one user in one place.
 
@@ -57,8 +66,8 @@ class Source(Protocol):
     def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
         """The rows nearest to a vector, `limit` of them if the user has so many."""
 
-    def matching(self, keywords: Sequence[str], limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The rows that contain keywords, those with most of them first, `limit` of them if there are so many."""
+    def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
+        """The rows that contain keywords, best first, `limit` of them if there are so many."""
 
     def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:
         """How near the rows with these ids are; what has no comparable vector is left out."""

@@ -10,7 +10,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.langchain.embeddings import ask
 from homing.langchain.library import Embeddings
-from homing.langchain.source import Asked, Filter, Found
+from homing.langchain.source import Asked, Filter, Found, Words
 from homing.records import Match
 from homing.stores.attributes import wanted
 from homing.stores.store import SearchOptions, Store
@@ -66,13 +66,17 @@ class StoreSource:
         found = self._rows.search(self.collection, as_vector(asked.vector), limit, options)
         return [Found(one.id, one.text, one.metadata, cosine=one.cosine) for one in found]
 
-    def matching(self, keywords: Sequence[str], limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The rows with most of the keywords."""
+    def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
+        """The rows with most of the keywords, or those that BM25 finds most relevant to the query."""
         options = SearchOptions(equalities(narrowed))
-        found = self._rows.search_keywords(self.collection, keywords, limit, options)
+        if words.by_relevance:
+            found = self._rows.search_text(self.collection, words.query, limit, options)
+        else:
+            found = self._rows.search_keywords(self.collection, words.keywords, limit, options)
+        held = [contained(words.keywords, one.text) for one in found]
         return [
-            Found(one.id, one.text, one.metadata, matched=contained(keywords, one.text), count=one.score or 0.0)
-            for one in found
+            Found(one.id, one.text, one.metadata, matched=matched, count=float(len(matched)))
+            for one, matched in zip(found, held, strict=True)
         ]
 
     def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:

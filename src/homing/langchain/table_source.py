@@ -12,7 +12,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument, StoreError
 from homing.langchain.embeddings import ask
 from homing.langchain.library import Embeddings
-from homing.langchain.source import Asked, Filter, Found
+from homing.langchain.source import Asked, Filter, Found, Words
 from homing.langchain.table import Row, Table, Work, fetch
 from homing.langchain.table_sql import FEW, UNREADABLE_STATES, Statement, TableSql
 
@@ -76,18 +76,18 @@ class TableSource:
         found = [self._found(row, cosine=float(row["cosine"])) for row in self._run(work, deadline, scans=True)]
         return sorted(found, key=lambda one: (-(one.cosine or 0.0), one.id))
 
-    def matching(self, keywords: Sequence[str], limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The rows with most of the keywords."""
+    def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
+        """The rows with most of the keywords, or with the rarest."""
 
         async def work(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
-            statement = sql.keywords(keywords, limit, narrowed)
+            statement = sql.keywords(words, limit, narrowed)
             log.debug("%s", statement.sql, extra={"sql": statement.sql})
             return await _fetch(connection, statement)
 
         return [
             self._found(
                 row,
-                matched=tuple(word for word, there in zip(keywords, row["held"], strict=True) if there),
+                matched=tuple(word for word, there in zip(words.keywords, row["held"], strict=True) if there),
                 count=float(row["matched"]),
             )
             for row in self._run(work, deadline)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from homing.langchain.source import Filter
+from homing.langchain.source import Filter, Words
 from homing.langchain.table import Table, literal, quoted
 from homing.langchain.table_filter import FilterSql
 from homing.text.spellings import spellings
@@ -89,13 +89,14 @@ class TableSql:
         )
         return Statement(sql, {**values, "vector": vector, "ids": list(ids)})
 
-    def keywords(self, keywords: Sequence[str], limit: int, narrowed: Filter | None) -> Statement:
-        """The rows that contain keywords, by how many (`held` says which), then by how rare those are."""
+    def keywords(self, words: Words, limit: int, narrowed: Filter | None) -> Statement:
+        """The rows that contain keywords, by how many (`held` says which) and how rare those are, or the other way."""
         where, values = self._where(narrowed)
-        patterns = {f"k{at}": [_pattern(one) for one in spellings(word)] for at, word in enumerate(keywords)}
+        patterns = {f"k{at}": [_pattern(one) for one in spellings(word)] for at, word in enumerate(words.keywords)}
         contains = [f"{self.table.content} ILIKE ANY(CAST(:{name} AS text[]))" for name in patterns]
         held = ", ".join(f"CAST({one} AS int)" for one in contains)
-        # Counted among the rows that hold any: how rare a keyword is decides only between equal counts.
+        first, second = ("relevance", "matched") if words.by_relevance else ("matched", "relevance")
+        # Rare among the rows that hold any of them: to know it among all, all would have to be read.
         sql = (
             f"WITH own AS MATERIALIZED (SELECT {self._shown}, ARRAY[{held}] AS held FROM {self.table.name} "
             f"WHERE {where} AND ({' OR '.join(contains)})), "
@@ -104,7 +105,7 @@ class TableSql:
             "counted AS (SELECT own.id, sum(k.there) AS matched, sum(k.there * rare.weight) AS relevance "
             "FROM own, unnest(own.held) WITH ORDINALITY AS k(there, place) JOIN rare USING (place) GROUP BY own.id) "
             "SELECT own.*, counted.matched FROM own JOIN counted USING (id) "
-            "ORDER BY counted.matched DESC, counted.relevance DESC, own.id LIMIT :limit"
+            f"ORDER BY counted.{first} DESC, counted.{second} DESC, own.id LIMIT :limit"
         )
         return Statement(sql, {**values, **patterns, "limit": limit})
 
