@@ -46,7 +46,7 @@ def test_the_examples_are_put_in_and_found_at_once(browser: Browser, address: st
     with visit(browser, address) as page:
         page.locator("#examples").click()
         page.get_by_text("示例已放入").wait_for()
-        assert page.locator(".sources .of-devices strong").inner_text() == "7"
+        page.locator(".sources .of-devices strong", has_text="7").wait_for()
         page.locator("button.chip", has_text="打开除卧室以外的灯").click()
         page.wait_for_selector(".of-devices .hit")
         assert "客厅主灯" in page.locator(".group.of-devices").inner_text()

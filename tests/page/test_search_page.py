@@ -151,7 +151,7 @@ def test_nothing_is_wider_than_a_phone(browser: Browser, address: str) -> None:
         for view in VIEWS:
             page.goto(f"{address}/#/{view}?q=打开除卧室以外的灯")
             page.wait_for_selector(f"main.view-{view} > div > :not(.loading)")
-            page.wait_for_timeout(150)
+            page.wait_for_load_state("networkidle")
             assert page.evaluate("document.documentElement.scrollWidth") <= 375, view
 
 
@@ -197,7 +197,7 @@ def test_a_place_can_be_bookmarked_and_gone_back_from(browser: Browser, address:
     with visit(browser, address, "#/memory?q=billing", language="en-US") as page:
         page.wait_for_selector(".of-memory .hit")
         page.click("[data-view=skills]")
-        page.wait_for_selector(".of-skills .hit")
+        page.wait_for_selector(".view-skills .hit, .view-skills .nothing")
         assert page.locator("#query").input_value() == "billing"
         page.go_back()
         page.wait_for_selector(".of-memory .hit")

@@ -36,19 +36,20 @@ let waiting = null;
 function show() {
   const route = readRoute();
   const name = route.view in VIEWS ? route.view : "all";
-  const key = JSON.stringify([name, route.parts, language()]);
+  const where = JSON.stringify([name, route.parts]);
+  const key = `${where} ${language()}`;
   if (document.activeElement !== box || box.value.trim() !== route.query) box.value = route.query;
   if (shown?.key !== key) {
     clearTimeout(waiting);
     shown?.view.leave?.();
     closeDetail();
-    forgetDegraded();
+    if (shown?.where !== where) forgetDegraded();
     main.className = `view-${name}`;
     // A place of its own: what a view that was left still draws is seen by nobody.
     const place = h("div", {}, h("p", { class: "loading muted" }, t("loading")));
     put(main, place);
     const context = { parts: route.parts, query: () => box.value.trim(), setQuery, refreshCounts, refresh: () => hear(box.value.trim()) };
-    shown = { key, name, view: VIEWS[name](place, context) };
+    shown = { key, where, name, view: VIEWS[name](place, context) };
     window.scrollTo(0, 0);
   }
   drawFrame();

@@ -137,7 +137,9 @@ function ranked(group) {
   return group;
 }
 
+/** What a group is worth a place for: its best hit; a command that the home understood is what was meant. */
 function best(group) {
+  if (group.hits.some((hit) => hit.metadata?.decision === "act")) return 2;
   const strongest = Math.max(0, ...group.hits.map((hit) => hit.score ?? 0.45));
   return group.hits.length === 0 ? -1 : strongest;
 }

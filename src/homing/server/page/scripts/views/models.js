@@ -79,7 +79,7 @@ export function models(main) {
     const line = h("div", { class: "bar", "aria-hidden": "true" }, h("i"));
     line.firstChild.style.width = `${share * 100}%`;
     const word = space.active ? "models.answers" : share < 1 ? "models.filling" : "models.kept";
-    return h("div", { class: space.active ? "space active" : "space" }, h("span", { class: "small" }, space.model), h("span", { class: "small muted" }, `${t(word)} · ${number(space.embedded)} / ${number(records)}`), line);
+    return h("div", { class: space.active ? "space active" : "space" }, h("span", { class: "small" }, space.model), h("span", { class: "small muted" }, `${t(word)} · ${number(Math.min(space.embedded, records))} / ${number(records)}`), line);
   }
 
   /** A change that was begun before the page was opened. */
