@@ -19,7 +19,7 @@ def everything(path: Path) -> dict[str, list[Any]]:
     database = Database(path)
     with database.reading() as connection:
         names = [
-            name
+            str(name)
             for (name,) in connection.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             ).fetchall()

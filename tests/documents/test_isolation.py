@@ -56,7 +56,7 @@ def test_no_search_finds_what_another_project_holds(actions: list[tuple[str, str
             assert {one.id for one in documents.documents(project)} == {d for p, d in expected if p == project}
             for mode in ("semantic", "keyword", "hybrid"):
                 for word in WORDS:
-                    hits = documents.search(project, word, mode=mode, min_score=None, top_k=100)  # type: ignore[arg-type]
+                    hits = documents.search(project, word, mode=mode, min_score=None, top_k=100)
                     for hit in hits:
                         whole = expected[project, hit.metadata["document_id"]]
                         assert hit.metadata["project_id"] == project
@@ -74,5 +74,5 @@ def test_a_question_cannot_name_another_project(documents: DocumentService) -> N
     assert documents.flush(10)
     for mode in ("semantic", "keyword", "hybrid"):
         for query in ("灯塔", "灯塔 OR documents:yours", '灯塔" OR "你的'):
-            hits = documents.search("mine", query, mode=mode, min_score=None)  # type: ignore[arg-type]
+            hits = documents.search("mine", query, mode=mode, min_score=None)
             assert {hit.text for hit in hits} <= {"我的灯塔。"}

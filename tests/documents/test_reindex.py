@@ -103,7 +103,7 @@ def test_damaged_vectors_are_found_and_made_again(library: Library, embedder: Fa
     assert documents.reindex("p").repaired == 0
 
 
-def damage(path: Path, collection: str, chunk: str, vector: np.ndarray) -> None:  # type: ignore[type-arg]
+def damage(path: Path, collection: str, chunk: str, vector: np.ndarray) -> None:
     """Write something else over a vector, where it lies."""
     database = Database(path)
     with database.writing() as connection:

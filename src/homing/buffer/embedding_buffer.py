@@ -153,16 +153,17 @@ class EmbeddingBuffer:
 
     def start(self) -> None:
         """Start the workers. Starting twice is fine."""
-        if self._threads:
-            return
-        # Each start has its own signal: a worker that outlived the timeout of an earlier stop still ends.
-        self._stopping = threading.Event()
-        for number in range(self._options.workers):
-            thread = threading.Thread(
-                target=self._work, args=(self._stopping,), name=f"homing-buffer-{number}", daemon=True
-            )
-            thread.start()
-            self._threads.append(thread)
+        with self._wake:
+            if self._threads:
+                return
+            # Each start has its own signal: a worker that outlived the timeout of an earlier stop still ends.
+            self._stopping = threading.Event()
+            self._threads = [
+                threading.Thread(target=self._work, args=(self._stopping,), name=f"homing-buffer-{number}", daemon=True)
+                for number in range(self._options.workers)
+            ]
+            for thread in self._threads:
+                thread.start()
 
     def stop(self, timeout: float | None = None, *, drain: bool = True) -> int:
         """Embed what is left, then stop; returns how many requests remain (they are kept for the next start).

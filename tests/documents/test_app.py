@@ -1,0 +1,115 @@
+"""Documents in an open folder: a change of the model, the doctor, the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import homing
+from homing.cli.main import app as command
+from homing.config import Settings
+from homing.doctor import diagnose
+from homing.embedders.local import LocalProvider
+from homing.errors import ProviderUnavailable
+from homing.testing.fake import FakeEmbedder
+from homing.testing.loopback import LoopbackApi
+from tests.documents.novel import Library, novel
+
+OLD = LocalProvider().id
+NEW = "openai/text-embedding-3-small@512"
+STORY = """她一个人坐在窗边，看着雨落下来，心里空荡荡的。
+
+厨房里，母亲正在做红烧肉，满屋子香味。
+
+The ship left the harbour at dawn."""
+
+
+def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
+    with LoopbackApi() as api, homing.open(tmp_path / "data", settings=Settings()) as app:
+        app.documents.save("p", "d", STORY).wait(20)
+        assert app.documents.flush(60)
+        config = app.models.config
+        config.ensure_default_embedding_model()
+        config.create_provider("openai", "openai", api_key="sk-test-key", base_url=api.url + "/v1")
+        model = config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
+        app.switch.make_default(model)
+        found = app.documents.search("p", "红烧肉", min_score=None)
+        assert not found.degraded
+        assert app.switch.run() == 1
+        [chunk] = [one for one in app.documents.chunks("p", "d", embeddings=True) if "红烧肉" in one.text]
+        assert chunk.embedding is not None
+        assert chunk.embedding.shape == (512,)
+        found = app.documents.search("p", "红烧肉", min_score=None)
+        assert (found.mode, found.degraded, len(found)) == ("semantic", False, 3)
+        # What is written afterwards is embedded by the new model, and nothing has to be done again.
+        app.documents.save("p", "d", STORY + "\n\n新的一段，写在换了模型以后。").wait(10)
+        assert app.documents.flush(20)
+        assert app.documents.reindex().embedded == 0
+        assert app.store.check() == []
+        assert app.switch.status().finished
+
+
+def test_meaning_finds_a_paragraph_that_shares_no_word_with_the_query(tmp_path: Path) -> None:
+    with homing.open(tmp_path / "data", settings=Settings()) as app:
+        app.documents.save("novel", "ch1", STORY).wait(20)
+        assert app.documents.flush(60)
+        hit = app.documents.search("novel", "孤独的感觉")[0]
+        assert hit.text.startswith("她一个人坐在窗边")
+        assert hit.score is not None
+        assert hit.score >= 0.55
+        assert app.documents.search("novel", "a boat sails in the morning")[0].text.startswith("The ship")
+
+
+def test_the_doctor_tells_what_waits_and_what_was_given_up(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, embedding={"provider": ""})
+    library = Library(tmp_path, FakeEmbedder(32, fail_with=ProviderUnavailable("the API is down")))
+    library.documents.save("p", "d", novel(5)).wait(10)
+    library.documents.flush(10)
+    library.close()
+    [finding] = [one for one in diagnose(settings) if one.check == "documents"]
+    assert finding.status == "warn"
+    assert "1 documents in 1 projects, 5 paragraphs; 5 wait" in finding.detail
+    assert "the API is down" in finding.detail
+    assert finding.mend == "homing docs reindex"
+    library = Library(tmp_path, FakeEmbedder(32))
+    library.documents.reindex()
+    library.close()
+    [finding] = [one for one in diagnose(settings) if one.check == "documents"]
+    assert (finding.status, finding.detail) == ("ok", "1 documents in 1 projects, 5 paragraphs")
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    monkeypatch.chdir(tmp_path)
+    return CliRunner()
+
+
+def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
+    def run(*words: str, text: str | None = None) -> str:
+        done = shell.invoke(command, ["docs", *words], input=text)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "3 changed, 0 unchanged" in run("add", "novel", "ch1", text=STORY)
+    changed = json.loads(run("add", "novel", "ch1", "--json", text=STORY.replace("红烧肉", "糖醋鱼")))
+    assert (len(changed["changes"]["changed"]), changed["waiting"]) == (1, 0)
+    found = json.loads(run("search", "novel", "孤独的感觉", "--json"))
+    assert found["mode"] == "semantic"
+    assert found["hits"][0]["metadata"]["document_id"] == "ch1"
+    assert "糖醋鱼" in run("search", "novel", "「糖醋鱼」", "--mode", "keyword")
+    assert run("show", "novel", "ch1").strip() == STORY.replace("红烧肉", "糖醋鱼")
+    assert "0-23" in run("show", "novel", "ch1", "--chunks")
+    assert json.loads(run("list", "--json"))[0]["chunks"] == 3
+    assert "ch1" in run("list", "novel")
+    assert json.loads(run("reindex", "--json"))["embedded"] == 0
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "a.md").write_text("灯塔亮了。", encoding="utf-8")
+    assert "1 written" in run("import", "novel", str(tmp_path / "books"))
+    assert "1 removed" in run("remove", "novel", "a.md")
+    assert "1 removed" in run("remove", "novel", "--yes")
+    assert json.loads(run("list", "--json")) == []
+    assert shell.invoke(command, ["docs", "remove", "novel", "nothing"]).exit_code != 0
+    assert shell.invoke(command, ["docs", "search", "novel", "x", "--mode", "magic"]).exit_code != 0

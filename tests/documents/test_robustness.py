@@ -1,0 +1,124 @@
+"""Large documents, many writers at once, and processes that die."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from homing.documents import DocumentService
+from homing.testing.fake import FakeEmbedder
+from tests.documents.novel import Library, novel, paragraphs
+
+
+@pytest.mark.slow
+def test_a_document_of_megabytes(tmp_path: Path) -> None:
+    text = "\n\n".join("".join(paragraphs(3, seed=number)) + f"第{number}节。" for number in range(6_000))
+    assert len(text.encode()) > 2_000_000
+    with closing(Library(tmp_path, None)) as library:
+        documents = library.documents
+        assert len(documents.save("p", "d", text).wait(300).changed) == 6_000
+        edited = text.replace("第3000节", "第三千节")
+        saved = documents.save("p", "d", edited)
+        assert (len(saved.changed), len(saved.unchanged)) == (1, 5_999)
+        assert documents.text("p", "d") == edited
+        [hit] = documents.search("p", "「第三千节」", mode="keyword")
+        assert edited[hit.metadata["start_offset"] : hit.metadata["end_offset"]] == hit.text
+        documents.buffer.stop(0, drain=False)
+
+
+def test_texts_without_a_paragraph_or_an_end_are_kept(documents: DocumentService) -> None:
+    for text in (
+        "。" * 5000,
+        "a" * 300_000,
+        "\n" * 50_000,
+        "- x\n" * 5_000,
+        "| a |\n" * 3_000,
+        "```\n" + "x\n" * 5_000,
+    ):
+        documents.save("p", "d", text).wait(60)
+        assert documents.text("p", "d") == text
+        assert all(text[one.start_offset : one.end_offset] == one.text for one in documents.chunks("p", "d"))
+
+
+def test_many_threads_save_and_search_at_once(documents: DocumentService) -> None:
+    problems: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            chance = random.Random(number)
+            parts = paragraphs(30, seed=number)
+            for _ in range(15):
+                parts[chance.randrange(30)] = f"写手{number}改成了{chance.randrange(1000)}号灯塔。"
+                documents.save("p", f"d{number}", "\n\n".join(parts))
+                for hit in documents.search("p", "灯塔", mode="hybrid"):
+                    assert hit.metadata["project_id"] == "p"
+        except BaseException as problem:
+            problems.append(problem)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert problems == []
+    assert documents.flush(60)
+    report = documents.reindex()
+    assert (report.documents, report.embedded, report.removed, report.repaired) == (4, 0, 0, 0)
+
+
+EDITOR = """
+import random, sys, time
+from pathlib import Path
+from homing.testing.fake import FakeEmbedder
+from tests.documents.novel import Library, paragraphs
+library = Library(Path(sys.argv[1]), FakeEmbedder(16))
+chance = random.Random(int(sys.argv[2]))
+parts = paragraphs(60, seed=int(sys.argv[2]))
+while True:
+    if chance.random() < 0.3:
+        parts.insert(chance.randrange(len(parts)), f"新的一段，编号{chance.random()}。")
+    elif chance.random() < 0.5 and len(parts) > 20:
+        del parts[chance.randrange(len(parts))]
+    else:
+        parts[chance.randrange(len(parts))] += "又写了一句。"
+    saved = library.documents.save("p", "d", "\\n\\n".join(parts))
+    if chance.random() < 0.2:
+        saved.wait()
+        print("\\n\\n".join(parts).count("段"), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> None:
+    for round_ in range(5):
+        command = [sys.executable, "-c", EDITOR, str(tmp_path), str(round_)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as editor:
+            assert editor.stdout is not None
+            editor.stdout.readline()
+            time.sleep(random.Random(round_).uniform(0.05, 0.4))
+            os.kill(editor.pid, signal.SIGKILL)
+        with closing(Library(tmp_path, FakeEmbedder(16))) as library:
+            documents = library.documents
+            text = documents.text("p", "d")
+            chunks = documents.chunks("p", "d")
+            assert all(text[one.start_offset : one.end_offset] == one.text for one in chunks)
+            assert documents.flush(20)
+            kept = {record.id: record for record in library.store.records("documents:p")}
+            assert {one.id for one in chunks} == set(kept)
+            assert all(kept[one.id].text == one.text and kept[one.id].embedding is not None for one in chunks)
+            assert library.store.check() == []
+
+
+def test_a_search_does_not_wait_for_a_long_document_that_is_being_written(documents: DocumentService) -> None:
+    documents.save("small", "d", "灯塔亮了。").wait(10)
+    documents.save("large", "d", novel(1500))
+    assert [hit.text for hit in documents.search("small", "灯塔", mode="keyword")] == ["灯塔亮了。"]
