@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +102,27 @@ def test_the_example_skills_are_found_in_both_languages(tmp_path: Path) -> None:
         ("把这份合同翻成英文", "translate-document"),
     ]:
         assert asked_json("find", query, "--data", str(tmp_path))["hits"][0]["name"] == name
+
+
+@pytest.mark.slow
+def test_a_watched_folder_is_told_as_it_changes(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "git", front("git-commit", "生成Git提交信息"))
+    command = [sys.executable, "-c", "from homing.cli.main import run; run()", "skills", "scan", "skills", "--watch"]
+    with subprocess.Popen([*command, "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        reports = _reports(watching.stdout)
+        assert next(reports)["counts"]["indexed"] == 1
+        write_skill(tmp_path / "skills", "weather", front("weather", "天气预报"))
+        report = next(reports)
+        assert [entry["name"] for entry in report["entries"] if entry["outcome"] == "indexed"] == ["weather"]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait() == 130
+
+
+def _reports(lines: Iterable[str]) -> Iterator[Any]:
+    held = ""
+    for line in lines:
+        held += line
+        if line == "}\n":
+            yield json.loads(held)
+            held = ""

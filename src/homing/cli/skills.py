@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,16 +25,25 @@ Threshold = Annotated[float | None, typer.Option("--threshold", help="Leave out 
 @app.command()
 def scan(
     folder: Annotated[Path, typer.Argument(help="A folder with skills: folders that hold a SKILL.md, at any depth.")],
+    watch: Annotated[bool, typer.Option("--watch", help="Go on following changes, until Ctrl-C.")] = False,
     data: Data = None,
     json: Json = False,
 ) -> None:
     """Bring the index up to date with a folder. Only what is new or changed is embedded."""
-    with opened(data) as homing, progress("Scanning", quiet=json) as step:
-        report = homing.skills.scan(folder, progress=step)
-    if json:
-        print_json({**_plain(report), "counts": report.counts})
-    else:
-        _show_report(report)
+
+    def tell(report: ScanReport) -> None:
+        print_json({**_plain(report), "counts": report.counts}) if json else _show_report(report)
+        # Whoever reads a pipe waits for the next report, not for a full buffer.
+        sys.stdout.flush()
+
+    with opened(data) as homing:
+        with progress("Scanning", quiet=json) as step:
+            report = homing.skills.scan(folder, progress=step)
+        tell(report)
+        if not watch:
+            return
+        with homing.skills.watch(folder, on_report=lambda found: tell(found) if _did_something(found) else None):
+            threading.Event().wait()
 
 
 @app.command()
@@ -93,6 +104,10 @@ def prompt(
         typer.echo(block.text)
     elif found.notice is not None:
         console(stderr=True).print(str(found.notice))
+
+
+def _did_something(report: ScanReport) -> bool:
+    return bool(report.of("indexed") or report.of("removed"))
 
 
 def _plain(report: ScanReport) -> dict[str, object]:
