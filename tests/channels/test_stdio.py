@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -27,9 +28,14 @@ PARAGRAPHS = 240
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IpcProcess]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ipc")
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path) -> Iterator[IpcProcess]:
     """One process with a novel in it, for tests that leave it as it is."""
-    with IpcProcess(tmp_path_factory.mktemp("ipc") / "data", "--max-message", "1") as process:
+    with IpcProcess(folder / "data", "--max-message", "1") as process:
         process.initialize()
         process.ask("document:save", projectId="novel", documentId="ch1", text=NOVEL)
         assert process.ask("embedding:status", waitMs=30_000)["pending"] == 0
@@ -132,6 +138,24 @@ class TestRequests:
         told = shared.ask("document:text", projectId="drafts", documentId="d")
         assert told["text"].startswith("第59稿。")
         assert shared.ask("project:delete", projectId="drafts") == {"documents": 1}
+
+    def test_saves_that_have_to_wait_keep_nobody_else_waiting(self, shared: IpcProcess, folder: Path) -> None:
+        other = sqlite3.connect(folder / "data" / "homing.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        saves = [
+            shared.send("document:save", {"projectId": "slow", "documentId": f"d{at % 20}", "text": f"第{at}稿"})
+            for at in range(60)
+        ]
+        waits = [shared.send("embedding:status", {"waitMs": 60_000}) for _ in range(20)]
+        assert shared.ask("embedding:search", projectId="novel", query="沈舟怕什么")["results"][0]["text"] == AFRAID
+        assert shared.ask("document:text", projectId="slow", documentId="d19")["text"] == "第59稿"
+        assert [shared.answers(one) for one in saves + waits] == [0] * 80
+        other.execute("ROLLBACK")
+        other.close()
+        for one in waits:
+            shared.notify("$/cancelRequest", {"id": one})
+        assert all(shared.wait(one)["result"]["ok"] for one in saves)
+        assert shared.ask("project:delete", projectId="slow") == {"documents": 20}
 
     def test_wrong_requests_are_refused_and_the_next_is_served(self, shared: IpcProcess) -> None:
         complaints = len(shared.complaints)

@@ -10,7 +10,7 @@ from homing.channels import documents, embedding, keywords, rag
 from homing.channels import embedding_messages as e
 from homing.channels import rag_messages as r
 from homing.channels import search_messages as s
-from homing.channels.channel import Channel
+from homing.channels.channel import Channel, after_its_turn
 
 
 def _of_project(request: Any) -> str:
@@ -30,9 +30,9 @@ _ALL = (
         e.EmbeddingReindexResponse,
         embedding.reindex,
         writes=True,
-        long=True,
+        pace="long",
     ),
-    Channel("embedding:status", e.EmbeddingStatusRequest, e.EmbeddingStatusResponse, embedding.status),
+    Channel("embedding:status", e.EmbeddingStatusRequest, e.EmbeddingStatusResponse, embedding.status, pace="waiting"),
     Channel("search:fts:query", s.SearchFtsQueryRequest, s.SearchFtsQueryResponse, keywords.query),
     Channel("rag:retrieve", r.RagRetrieveRequest, r.RagRetrieveResponse, rag.retrieve),
     Channel("rag:config:get", r.RagConfigGetRequest, r.RagConfigGetResponse, rag.get_config, lane=_of_config),
@@ -60,9 +60,23 @@ _ALL = (
         writes=True,
         lane=_of_project,
     ),
-    Channel("document:list", d.DocumentListRequest, d.DocumentListResponse, documents.listed, lane=_of_project),
-    Channel("document:text", d.DocumentTextRequest, d.DocumentTextResponse, documents.text, lane=_of_project),
-    Channel("document:chunks", d.DocumentChunksRequest, d.DocumentChunksResponse, documents.chunks, lane=_of_project),
+    Channel(
+        "document:list",
+        d.DocumentListRequest,
+        d.DocumentListResponse,
+        after_its_turn(documents.listed),
+        lane=_of_project,
+    ),
+    Channel(
+        "document:text", d.DocumentTextRequest, d.DocumentTextResponse, after_its_turn(documents.text), lane=_of_project
+    ),
+    Channel(
+        "document:chunks",
+        d.DocumentChunksRequest,
+        d.DocumentChunksResponse,
+        after_its_turn(documents.chunks),
+        lane=_of_project,
+    ),
     Channel("project:list", d.ProjectListRequest, d.ProjectListResponse, documents.projects),
     Channel(
         "project:delete",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from homing.app import Homing
 from homing.channels.catalog import CHANNELS
-from homing.channels.channel import Channel
+from homing.channels.channel import Channel, Later
 from homing.channels.envelope import Envelope, broken, failed, refusal, succeeded
-from homing.channels.message import Request
+from homing.channels.message import Request, Response
 from homing.channels.work import Work
 from homing.errors import HomingError, NotFound
 
@@ -54,23 +56,28 @@ class Channels:
         `payload` is what JSON carries, with the names of the schemas; None is the same as nothing in it. A channel
         that takes long reports to `work` and stops when `work` is canceled.
         """
-        work = work or Work()
+        return self.begin(channel, payload, work=work)()
+
+    def begin(self, channel: str, payload: Any = None, *, work: Work | None = None) -> Callable[[], Envelope]:
+        """Do what must be done in turn with others of its lane; what this returns does the rest. Neither raises."""
+        begun: Response | Later | Exception
         try:
-            found = self.find(channel)
-            if found is None:
-                raise NotFound(f"there is no channel of that name; there are: {', '.join(CHANNELS)}")
-            request = _checked(found, payload)
-            work.go_on()
-            self.open()
-            return succeeded(found.answer(self._app, request, work).model_dump(by_alias=True))
-        except HomingError as error:
-            return failed(error)
-        except Exception:
-            log.exception("%s failed", channel)
-            return broken(channel)
+            begun = self._begun(channel, payload, work or Work())
+        except Exception as error:
+            begun = error
+        return partial(_enveloped, channel, begun)
+
+    def _begun(self, channel: str, payload: Any, work: Work) -> Response | Later:
+        found = self.find(channel)
+        if found is None:
+            raise NotFound(f"there is no channel of that name; there are: {', '.join(CHANNELS)}")
+        request = _checked(found, payload)
+        work.go_on()
+        self.open()
+        return found.answer(self._app, request, work)
 
     def lane(self, channel: str, payload: Any) -> str | None:
-        """Requests with the same lane must be worked on in the order they came; None for those that need not."""
+        """Requests with the same lane must be begun in the order they came; None for those that need not."""
         found = self.find(channel)
         if found is None or found.lane is None:
             return None
@@ -85,3 +92,16 @@ def _checked(channel: Channel, payload: Any) -> Request:
         return channel.request.model_validate({} if payload is None else payload)
     except ValidationError as error:
         raise refusal(channel.name, channel.request, error) from None
+
+
+def _enveloped(channel: str, begun: Response | Later | Exception) -> Envelope:
+    try:
+        if isinstance(begun, Exception):
+            raise begun
+        response = begun if isinstance(begun, Response) else begun()
+        return succeeded(response.model_dump(by_alias=True))
+    except HomingError as error:
+        return failed(error)
+    except Exception:
+        log.exception("%s failed", channel)
+        return broken(channel)

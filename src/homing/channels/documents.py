@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from homing.app import Homing
+from homing.channels.channel import Later
 from homing.channels.document_messages import (
     DocumentChunk,
     DocumentChunksRequest,
@@ -25,15 +26,20 @@ from homing.channels.document_messages import (
 from homing.channels.work import Work
 
 
-def save(app: Homing, request: DocumentSaveRequest, work: Work) -> DocumentSaveResponse:
+def save(app: Homing, request: DocumentSaveRequest, work: Work) -> Later:
     """Take a text; answered when it is on disk and its words can be found."""
-    changes = app.documents.save(request.project_id, request.document_id, request.text).wait()
-    return DocumentSaveResponse(
-        changed=list(changes.changed),
-        unchanged=list(changes.unchanged),
-        moved=list(changes.moved),
-        removed=list(changes.removed),
-    )
+    saved = app.documents.save(request.project_id, request.document_id, request.text)
+
+    def told() -> DocumentSaveResponse:
+        changes = saved.wait()
+        return DocumentSaveResponse(
+            changed=list(changes.changed),
+            unchanged=list(changes.unchanged),
+            moved=list(changes.moved),
+            removed=list(changes.removed),
+        )
+
+    return told
 
 
 def delete(app: Homing, request: DocumentDeleteRequest, work: Work) -> DocumentDeleteResponse:

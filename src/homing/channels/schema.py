@@ -31,7 +31,7 @@ def schemas() -> dict[str, Any]:
                 "description": channel.description,
                 "request": {"$ref": f"#/$defs/{channel.request.__name__}"},
                 "response": {"$ref": f"#/$defs/{channel.response.__name__}"},
-                "reportsProgress": channel.long,
+                "reportsProgress": channel.pace == "long",
             }
             for name, channel in CHANNELS.items()
         },

@@ -51,9 +51,11 @@ def serve(
         finished = serve_stdio(channels, incoming, outgoing, limits)
         channels.close()
     if not finished:
-        # A thread that hangs would keep the process alive for ever.
         log.error("ended with requests still under way; what they had written stays written")
-        os._exit(1)
+    # Everything is written. Threads may still be at work, for nobody: one that hangs would keep the process alive for
+    # ever, and native code that is in the middle of something aborts it when the interpreter goes away under it.
+    logging.shutdown()
+    os._exit(0 if finished else 1)
 
 
 @app.command()

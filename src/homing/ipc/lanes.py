@@ -7,45 +7,49 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from homing.channels.channel import Pace
+
 Job = Callable[[], None]
 
 
 class Lanes:
-    """A pool of threads. Jobs of one lane run one after another as they were submitted; others side by side.
+    """Threads for jobs of every pace, so that neither long ones nor those that wait keep a quick one from its turn.
 
-    Long jobs have a thread of their own, so that no number of them keeps a short one waiting. A job raises nothing.
+    `workers` quick jobs run at once, `waiting` jobs wait at once, long jobs run one by one. A job raises nothing.
     """
 
-    def __init__(self, workers: int) -> None:
-        self._short = ThreadPoolExecutor(workers, thread_name_prefix="ipc")
-        self._long = ThreadPoolExecutor(1, thread_name_prefix="ipc-long")
-        self._waiting: dict[str, deque[Job]] = {}
+    def __init__(self, workers: int, waiting: int) -> None:
+        self._pools: dict[Pace, ThreadPoolExecutor] = {
+            "quick": ThreadPoolExecutor(workers, thread_name_prefix="ipc"),
+            "waiting": ThreadPoolExecutor(waiting, thread_name_prefix="ipc-waiting"),
+            "long": ThreadPoolExecutor(1, thread_name_prefix="ipc-long"),
+        }
+        self._behind: dict[str, deque[Job]] = {}
         self._lock = threading.Lock()
 
-    def submit(self, job: Job, *, lane: str | None = None, long: bool = False) -> None:
-        """Have it done; returns at once."""
-        if long:
-            self._long.submit(job)
-        elif lane is None:
-            self._short.submit(job)
-        else:
-            with self._lock:
-                if lane in self._waiting:
-                    self._waiting[lane].append(job)
-                    return
-                self._waiting[lane] = deque()
-            self._short.submit(self._run, lane, job)
+    def submit(self, job: Job, pace: Pace = "quick") -> None:
+        """Have it done beside others; returns at once."""
+        self._pools[pace].submit(job)
+
+    def submit_in_turn(self, job: Job, lane: str) -> None:
+        """Have it done when those of its lane that were submitted before are done; returns at once."""
+        with self._lock:
+            if lane in self._behind:
+                self._behind[lane].append(job)
+                return
+            self._behind[lane] = deque()
+        self.submit(lambda: self._run(lane, job))
 
     def close(self) -> None:
         """Take no more; what was submitted is still done."""
-        self._short.shutdown(wait=False)
-        self._long.shutdown(wait=False)
+        for pool in self._pools.values():
+            pool.shutdown(wait=False)
 
     def _run(self, lane: str, job: Job) -> None:
         while True:
             job()
             with self._lock:
-                if not self._waiting[lane]:
-                    del self._waiting[lane]
+                if not self._behind[lane]:
+                    del self._behind[lane]
                     return
-                job = self._waiting[lane].popleft()
+                job = self._behind[lane].popleft()

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from homing.channels import Channels
-from homing.channels.envelope import failed
+from homing.channels.channel import Pace
+from homing.channels.envelope import Envelope, failed
 from homing.errors import Backpressure, Canceled, HomingError
 from homing.ipc.framing import Received, Rejected
 from homing.ipc.handshake import greet
@@ -44,7 +45,7 @@ class Session:
         self._send = send
         self._limits = limits
         self._leave = leave
-        self._lanes = Lanes(limits.workers)
+        self._lanes = Lanes(limits.workers, waiting=limits.pending)
         self._initialized = False
         self._closing = False
         self._tasks: dict[Id, Task] = {}
@@ -67,10 +68,10 @@ class Session:
             log.warning("%s", fault)
             self._send(fault.answer())
 
-    def cancel_all(self, *, long_only: bool = False) -> None:
-        """Answer what is under way with CANCELED, or only what takes long."""
+    def cancel_all(self, *, slow_only: bool = False) -> None:
+        """Answer what is under way with CANCELED, or only what is not quick."""
         with self._idle:
-            tasks = [task for task in self._pending if task.long or not long_only]
+            tasks = [task for task in self._pending if task.pace != "quick" or not slow_only]
         for task in tasks:
             task.cancel(_CANCELED)
 
@@ -136,16 +137,17 @@ class Session:
             log.exception("the documents cannot be opened")
 
     def _shut_down(self, request_id: Id) -> None:
-        """Let the short requests finish, take the long ones back, and only then say that it is done."""
+        """Let the quick requests finish, take the others back, and only then say that it is done."""
         self.close()
-        self.cancel_all(long_only=True)
+        self.cancel_all(slow_only=True)
         if not self.wait(self._limits.grace):
             log.warning("requests are still under way after %.0f s of grace", self._limits.grace)
         self._send(result(request_id, None))
 
     def _start(self, call: Call, request_id: Id, size: int) -> None:
         channel = self._channels.find(call.method)
-        task = Task(request_id, call.method, size, long=channel is not None and channel.long, send=self._send)
+        pace: Pace = "quick" if channel is None else channel.pace
+        task = Task(request_id, call.method, size, pace=pace, send=self._send)
         with self._idle:
             if self._closing:
                 raise ProtocolFault(
@@ -169,7 +171,10 @@ class Session:
             task.settle(failed(refusal))
             return
         lane = self._channels.lane(call.method, call.params)
-        self._lanes.submit(lambda: self._run(task, call.params), lane=lane, long=task.long)
+        if lane is None:
+            self._lanes.submit(lambda: self._answer(task, self._begin(task, call.params)), task.pace)
+        else:
+            self._lanes.submit_in_turn(lambda: self._take_turn(task, call.params), lane)
 
     def _too_much(self, size: int) -> Backpressure | None:
         waiting, limits = sum(task.size for task in self._pending), self._limits
@@ -180,10 +185,16 @@ class Session:
             details={"pending": len(self._pending), "limit": limits.pending, "limitBytes": limits.pending_bytes},
         )
 
-    def _run(self, task: Task, payload: Any) -> None:
+    def _take_turn(self, task: Task, payload: Any) -> None:
+        rest = self._begin(task, payload)
+        self._lanes.submit(lambda: self._answer(task, rest), "waiting")
+
+    def _begin(self, task: Task, payload: Any) -> Callable[[], Envelope]:
+        return (lambda: _CANCELED) if task.cancelled else self._channels.begin(task.channel, payload, work=task.work)
+
+    def _answer(self, task: Task, rest: Callable[[], Envelope]) -> None:
         try:
-            if not task.cancelled:
-                task.settle(self._channels.invoke(task.channel, payload, work=task.work))
+            task.settle(rest())
         finally:
             with self._idle:
                 self._pending.discard(task)

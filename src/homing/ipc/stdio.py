@@ -92,7 +92,7 @@ class StdioServer:
 
     def _wind_up(self) -> None:
         self._session.close()
-        self._session.cancel_all(long_only=not self._gone)
+        self._session.cancel_all(slow_only=not self._gone)
         self._session.wait()
         self._session.end()
         self._finished.set()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from homing.channels.channel import Pace
 from homing.channels.envelope import Envelope
 from homing.channels.work import Work
 from homing.ipc.rpc import Id, notification, result
@@ -21,11 +22,11 @@ Send = Callable[[Mapping[str, Any]], None]
 class Task:
     """Answered exactly once, by whoever comes first: the work, or its cancellation."""
 
-    def __init__(self, request_id: Id, channel: str, size: int, *, long: bool, send: Send) -> None:
+    def __init__(self, request_id: Id, channel: str, size: int, *, pace: Pace, send: Send) -> None:
         self.id = request_id
         self.channel = channel
         self.size = size
-        self.long = long
+        self.pace = pace
         self._send = send
         self._cancelled = threading.Event()
         self._answered = False
