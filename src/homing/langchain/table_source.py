@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument, StoreError
@@ -17,7 +18,7 @@ from homing.langchain.table import Row, Table, Work, fetch
 from homing.langchain.table_sql import FEW, UNREADABLE_STATES, Statement, TableSql
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 log = logging.getLogger(__name__)
 
@@ -121,14 +122,8 @@ class TableSource:
 
     async def _sql(self, connection: AsyncConnection) -> TableSql:
         if self._known is None:
-            name = self._table.name.replace("\\:", ":")
-            rows = await _fetch(connection, Statement(_TYPES, {"table": name}))
-            types = {row["name"]: row["type"] for row in rows}
-            self._scans = _version(types.pop("extension vector", "")) >= (0, 8)
-            if not types:
-                raise StoreError(f"there is no table {self._table.label}; make it with init_vectorstore_table")
-            if self._table.json is not None:
-                types[""] = types.get(self._table.json[1:-1].replace('""', '"').replace("\\:", ":"), "json")
+            types = await _types(connection, self._table)
+            self._scans = _version(types.get("extension vector", "")) >= (0, 8)
             self._known = TableSql(self._table, self._user_id, self._user_key, types)
         return self._known
 
@@ -143,6 +138,23 @@ class TableSource:
             if value is not None:
                 metadata[name] = json.loads(value)
         return Found(row["id"], row["content"], metadata, cosine, matched, count)
+
+
+_seen: WeakKeyDictionary[AsyncEngine, dict[str, dict[str, str]]] = WeakKeyDictionary()
+"""The types of the columns of tables: the same for every user, so that a retriever for one request need not ask."""
+
+
+async def _types(connection: AsyncConnection, table: Table) -> dict[str, str]:
+    known = _seen.setdefault(table.engine, {})
+    if table.name not in known:
+        rows = await _fetch(connection, Statement(_TYPES, {"table": table.name.replace("\\:", ":")}))
+        types = {row["name"]: row["type"] for row in rows}
+        if not types.keys() - {"extension vector"}:
+            raise StoreError(f"there is no table {table.label}; make it with init_vectorstore_table")
+        if table.json is not None:
+            types[""] = types.get(table.json[1:-1].replace('""', '"').replace("\\:", ":"), "json")
+        known[table.name] = types
+    return known[table.name]
 
 
 async def _fetch(connection: AsyncConnection, statement: Statement) -> Sequence[Row]:

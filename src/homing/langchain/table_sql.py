@@ -93,13 +93,13 @@ class TableSql:
         """The rows that contain keywords, by how many (`held` says which) and how rare those are, or the other way."""
         where, values = self._where(narrowed)
         patterns = {f"k{at}": [_pattern(one) for one in spellings(word)] for at, word in enumerate(words.keywords)}
-        contains = [f"{self.table.content} ILIKE ANY(CAST(:{name} AS text[]))" for name in patterns]
-        held = ", ".join(f"CAST({one} AS int)" for one in contains)
+        # ILIKE is dear, so each row is asked once for each keyword, and never again for whether it has any.
+        held = ", ".join(f"CAST({self.table.content} ILIKE ANY(CAST(:{name} AS text[])) AS int)" for name in patterns)
         first, second = ("relevance", "matched") if words.by_relevance else ("matched", "relevance")
         # Rare among the rows that hold any of them: to know it among all, all would have to be read.
         sql = (
-            f"WITH own AS MATERIALIZED (SELECT {self._shown}, ARRAY[{held}] AS held FROM {self.table.name} "
-            f"WHERE {where} AND ({' OR '.join(contains)})), "
+            f"WITH looked AS MATERIALIZED (SELECT {self._shown}, ARRAY[{held}] AS held FROM {self.table.name} "
+            f"WHERE {where}), own AS MATERIALIZED (SELECT * FROM looked WHERE 1 = ANY(held)), "
             "rare AS (SELECT k.place, ln(1 + (SELECT count(*) FROM own) / (0.5 + sum(k.there))) AS weight "
             "FROM own, unnest(own.held) WITH ORDINALITY AS k(there, place) GROUP BY k.place), "
             "counted AS (SELECT own.id, sum(k.there) AS matched, sum(k.there * rare.weight) AS relevance "
