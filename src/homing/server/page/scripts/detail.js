@@ -4,6 +4,7 @@ import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./language.js";
 
+const OVER = window.matchMedia("(max-width: 1180px)");
 const panel = document.getElementById("detail");
 const body = document.getElementById("body");
 let returnTo = null;
@@ -11,17 +12,23 @@ let whenClosed = null;
 
 /** Shows `content`; focus goes back to `opener` when it is closed. */
 export function openDetail({ label, className = "", content }, opener, onClose) {
-  const same = !panel.hidden && panel.contains(document.activeElement);
-  if (whenClosed !== null && whenClosed.opener !== opener?.dataset?.hit) whenClosed = null;
+  const inside = !panel.hidden && panel.contains(document.activeElement);
+  const opening = panel.hidden;
   returnTo = opener;
-  whenClosed = { run: onClose, opener: opener?.dataset?.hit };
+  whenClosed = onClose;
   const close = h("button", { type: "button", class: "quiet close", "aria-label": t("close"), on: { click: closeDetail } }, icon("cross"));
   panel.className = `detail ${className}`;
   panel.setAttribute("aria-label", label);
   put(panel, close, content);
   panel.hidden = false;
   body.classList.add("with-detail");
-  if (same) close.focus();
+  // Where the panel covers the results, who uses the keyboard is taken along.
+  if (inside || (opening && OVER.matches)) close.focus();
+}
+
+/** Whether the panel has a column of its own and covers nothing. */
+export function detailIsBeside() {
+  return !OVER.matches;
 }
 
 export function detailIsOpen() {
@@ -34,8 +41,9 @@ export function closeDetail() {
   panel.hidden = true;
   put(panel);
   body.classList.remove("with-detail");
-  whenClosed?.run?.();
+  const told = whenClosed;
   whenClosed = null;
+  told?.();
   if (had && returnTo?.isConnected) returnTo.focus();
   returnTo = null;
 }

@@ -23,7 +23,7 @@ export function explanation(group, hit, query) {
       h("p", { class: "small muted" }, t("why")),
       h("h2", {}, told.title),
       told.place && h("p", { class: "muted small" }, told.place),
-      legs.length > 0 && h("figure", {}, fusionPicture(group.hits, place, `${t("why.picture")}: ${sentence}`), h("figcaption", {}, sentence)),
+      legs.length > 0 && h("figure", {}, fusionPicture(group, place, `${t("why.picture")}: ${sentence}`), h("figcaption", {}, sentence)),
       legs.length > 0 && h("div", { class: "shares" }, legs.map((leg) => share(leg, legs))),
       gauge(hit.score),
       matched(hit, legs),

@@ -9,8 +9,8 @@ const TOP = 46;
 const STEP = 22;
 const MOST = 10;
 
-/** `hits` are those of one answer in their order; the one at `chosen` is drawn strongly, the others faintly. */
-export function fusionPicture(hits, chosen, label) {
+/** `hits` are those of one answer in their order, `mode` is which legs answered; the one at `chosen` is drawn strongly, the others faintly. */
+export function fusionPicture({ hits, mode }, chosen, label) {
   const depth = Math.min(MOST, Math.max(5, hits.length));
   const floor = TOP + (depth + 0.4) * STEP;
   const y = (rank) => (rank > depth ? floor : TOP + (rank - 1) * STEP);
@@ -20,7 +20,7 @@ export function fusionPicture(hits, chosen, label) {
   hits.slice(0, depth).forEach((hit, at) => {
     if (at !== chosen) picture.append(...strands(hit, at + 1, y, false));
   });
-  if (hits[chosen] !== undefined) picture.append(...strands(hits[chosen], chosen + 1, y, true), ...missing(hits[chosen], chosen + 1, y, floor));
+  if (hits[chosen] !== undefined) picture.append(...strands(hits[chosen], chosen + 1, y, true), ...missing(hits[chosen], chosen + 1, y, floor, mode));
   return picture;
 }
 
@@ -74,8 +74,9 @@ function knot(leg, column, at) {
   return [mark, words];
 }
 
-/** A leg that did not find the hit: a dotted stub from below its ladder. */
-function missing(hit, place, y, floor) {
+/** A leg that did not find the hit, or did not answer at all: a dotted stub from below its ladder. */
+function missing(hit, place, y, floor, mode) {
+  const silent = { semantic: "keyword", keyword: "vector" }[mode];
   const there = legsOf(hit);
   return ["vector", "keyword"]
     .filter((leg) => !there.has(leg))
@@ -84,7 +85,7 @@ function missing(hit, place, y, floor) {
       const middle = (column + COLUMNS.fused) / 2;
       return [
         s("path", { d: `M${column} ${floor}C${middle} ${floor} ${middle} ${y(place)} ${COLUMNS.fused} ${y(place)}`, class: "stub" }),
-        s("text", { x: column, y: floor + 18, class: "none" }, t("why.notfound")),
+        s("text", { x: column, y: floor + 18, class: "none" }, t(leg === silent ? "why.silent" : "why.notfound")),
       ];
     });
 }

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { explanation } from "./explanation.js";
-import { closeDetail, openDetail } from "./detail.js";
+import { closeDetail, detailIsBeside, openDetail } from "./detail.js";
 import { h, put, s } from "./dom.js";
 import { excerpt, highlighted } from "./highlight.js";
 import { described } from "./hits.js";
@@ -88,7 +88,9 @@ export class Results {
         class: isWeak(hit) ? "hit weak" : "hit",
         dataset: { hit: `${group.source}:${hit.id}` },
         "aria-expanded": String(this.opened === `${group.source}:${hit.id}`),
-        on: { click: () => this.open(group, hit, button) },
+        "aria-controls": "detail",
+        // While an explanation is open it follows the arrows.
+        on: { click: () => this.open(group, hit, button), focus: () => this.opened !== null && detailIsBeside() && this.open(group, hit, button) },
       },
       ring(hit.score),
       h(

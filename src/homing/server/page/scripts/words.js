@@ -71,6 +71,7 @@ export const WORDS = {
   "why.fused": ["合并后", "Together"],
   "why.rank": ["第 {n}", "no. {n}"],
   "why.notfound": ["没找到", "not found"],
+  "why.silent": ["没应答", "no answer"],
   "why.share": ["占 {share}", "{share} of it"],
   "why.weight": ["权重 {weight}", "weight {weight}"],
   "why.cosine": ["余弦 {value}", "cosine {value}"],

@@ -26,6 +26,9 @@ export function health(main) {
       const summary = bad === 0 ? t("health.all-ok") : t("health.some", { fail: count("fail"), warn: count("warn") });
       list.before(h("p", { class: bad === 0 ? "verdict ok" : "verdict", role: "status" }, icon(bad === 0 ? "check" : "warn"), summary));
       put(list, findings.map(finding));
+    } catch (error) {
+      list.remove();
+      throw error;
     } finally {
       again.disabled = false;
       put(again, t("again"));
