@@ -63,6 +63,14 @@ def address(app: Homing, provider: Provider) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture
+def answering(app: Homing, provider: Provider, address: str) -> Provider:
+    """The provider, with everything embedded by it."""
+    app.switch.make_default(app.models.find(MODEL).model)
+    app.switch.run()
+    return provider
+
+
 def test_a_change_of_the_model_shows_its_progress(browser: Browser, address: str, provider: Provider) -> None:
     provider.api.always = Fault(delay=0.4)
     with visit(browser, address, "#/models", language="en-US") as page:
@@ -80,13 +88,13 @@ def test_a_change_of_the_model_shows_its_progress(browser: Browser, address: str
 
 
 def test_a_model_that_dies_shows_a_notice_which_goes_when_it_is_back(
-    browser: Browser, address: str, provider: Provider
+    browser: Browser, address: str, answering: Provider
 ) -> None:
     with visit(browser, address, "#/documents?q=孤零零的老人") as page:
         page.wait_for_selector(".hit, .nothing")
         notice = page.locator("#notice")
         assert notice.is_hidden()
-        provider.stop()
+        answering.stop()
         page.fill("#query", "守灯塔的人")
         notice.wait_for()
         assert "语义搜索暂时不可用" in notice.inner_text()
@@ -96,22 +104,22 @@ def test_a_model_that_dies_shows_a_notice_which_goes_when_it_is_back(
         assert "keyword results" in notice.inner_text()
         page.locator(".hit").first.click()
         assert "By words alone" in page.locator("#detail figcaption").inner_text()
-        provider.start()
+        answering.start()
         notice.wait_for(state="hidden", timeout=20_000)
         page.get_by_text("Semantic search is back").wait_for()
         assert "meaning + words" in page.locator(".group header").inner_text()
 
 
 def test_without_its_model_the_map_is_drawn_without_the_question(
-    browser: Browser, address: str, provider: Provider
+    browser: Browser, address: str, answering: Provider
 ) -> None:
     with visit(browser, address, "#/map", language="en-US") as page:
         page.wait_for_selector(".map .point")
-        provider.stop()
+        answering.stop()
         page.fill("#query", "a question nobody asked before")
         page.locator("#notice").wait_for()
         assert page.locator(".map .point").count() > 100
         assert page.locator(".map .query").count() == 0
-        provider.start()
+        answering.start()
         page.locator(".map .query").wait_for(timeout=20_000)
         assert page.locator("#notice").is_hidden()
