@@ -23,7 +23,7 @@ def spellings(word: str) -> list[str]:
     would be more, the word and its simplified form stand alone.
     """
     if word.isascii():
-        return [word, word.translate(_TO_FULL_WIDTH)] if word else []
+        return list(dict.fromkeys([word, word.translate(_TO_FULL_WIDTH)])) if word else []
     plain = fold(word)
     forms = [dict.fromkeys([*plain[at : at + 1], *_traditional().get(one, "")]) for at, one in enumerate(plain)]
     if prod(map(len, forms)) > MOST:

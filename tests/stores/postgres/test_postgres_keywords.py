@@ -1,80 +1,89 @@
-"""The keyword leg of PostgreSQL: BM25 over our own words, like SQLite's."""
+"""Records by how many keywords they contain, and stores in other processes."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from pathlib import Path
+import pickle
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+from homing.errors import InvalidArgument
 from homing.records import VectorRecord
-from homing.stores import open_store
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.store import SearchOptions
-from homing.text.tokens import query_terms, tokens
 
 TEXTS = {
-    "light": "打开卧室的灯，卧室的灯可以调节亮度",
-    "lamp": "The bedroom lamp is on the table in the bedroom.",
-    "both": "卧室 bedroom: 打开 the lamp 灯",
-    "git": "Git 提交代码前先检查改动，提交信息要写清楚",
-    "commit": "Commit early, commit often; a commit message says why.",
-    "trad": "臥室的燈具與開關設備",
-    "number": "房间号１２３４在三楼",
-    "emoji": "launch 🚀 the model GPT-4o today",
-    "long": "一段很长的话，说的是天气、出行、吃饭和睡觉，最后才提到卧室。" * 5,
+    "refund": "退款政策：七天内可以申请退款 Refund",
+    "shipping": "物流政策：两天发货",
+    "backup": "數據庫備份 每天 ＡＰＩ",
+    "percent": "100% file_read \\ 🚀",
 }
-QUERIES = [
-    "卧室", "灯", "打开卧室的灯", "bedroom lamp", "提交", "commit message", "臥室", "1234", "gpt-4o", "🚀",
-    "卧室 bedroom 灯 lamp", "开关设备",
-]  # fmt: skip
 
 
 @pytest.fixture
 def filled(store: PostgresStore) -> PostgresStore:
-    store.upsert(VectorRecord(name, "c", None, {"length": len(text)}, text) for name, text in TEXTS.items())
+    store.upsert(VectorRecord(key, "c", None, {"key": key}, text) for key, text in TEXTS.items())
     return store
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_the_relevance_is_bm25(filled: PostgresStore, query: str) -> None:
-    counts = {name: Counter(tokens(text)) for name, text in TEXTS.items()}
-    average = sum(sum(found.values()) for found in counts.values()) / len(counts)
-    expected: dict[str, float] = {}
-    for term in query_terms(query):
-        having = [name for name, found in counts.items() if term in found]
-        weight = math.log(1 + (len(counts) - len(having) + 0.5) / (len(having) + 0.5))
-        for name in having:
-            often, length = counts[name][term], sum(counts[name].values())
-            share = weight * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length / average))
-            expected[name] = expected.get(name, 0.0) + share
-    found = filled.search_text("c", query, limit=100)
-    assert {match.id: match.score for match in found} == pytest.approx(expected, abs=1e-6)
-    assert [match.id for match in found] == sorted(expected, key=lambda name: (-round(expected[name], 7), name))
+def found(store: PostgresStore, *keywords: str, **asked: str) -> list[tuple[str, float | None]]:
+    options = SearchOptions(asked) if asked else None
+    return [(match.id, match.score) for match in store.search_keywords("c", keywords, options=options)]
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_the_same_records_are_found_as_in_sqlite_with_the_same_first(
-    filled: PostgresStore, tmp_path: Path, query: str
-) -> None:
-    other = open_store(tmp_path / "other.db")
-    other.upsert(VectorRecord(name, "c", None, {}, text) for name, text in TEXTS.items())
-    here = [match.id for match in filled.search_text("c", query, limit=100)]
-    there = [match.id for match in other.search_text("c", query, limit=100)]
-    other.close()
-    assert here[0] == there[0]
-    assert set(here) == set(there)
+def test_those_with_most_keywords_come_first(filled: PostgresStore) -> None:
+    assert found(filled, "退款", "政策", "refund") == [("refund", 3.0), ("shipping", 1.0)]
+    assert found(filled, "政策") == [("refund", 1.0), ("shipping", 1.0)]
 
 
-def test_a_filter_does_not_change_the_relevance(filled: PostgresStore) -> None:
-    every = {match.id: match.score for match in filled.search_text("c", "卧室 lamp", limit=100)}
-    only = filled.search_text("c", "卧室 lamp", options=SearchOptions({"length": len(TEXTS["long"])}))
-    assert [match.id for match in only] == ["long"]
-    assert only[0].score == pytest.approx(every["long"])
+def test_the_rarer_keyword_decides_between_equal_counts(filled: PostgresStore) -> None:
+    assert found(filled, "政策", "发货")[0] == ("shipping", 2.0)
+    assert found(filled, "政策", "备份")[0] == ("backup", 1.0)
 
 
-def test_the_words_of_other_collections_do_not_count(filled: PostgresStore) -> None:
-    before = [match.score for match in filled.search_text("c", "卧室 commit")]
-    filled.upsert(VectorRecord(str(number), "other", None, {}, "卧室 " * 9) for number in range(50))
-    assert [match.score for match in filled.search_text("c", "卧室 commit")] == before
+@pytest.mark.parametrize("keyword", ["数据库", "數據庫", "备份", "api", "ＡＰＩ"])
+def test_a_keyword_is_found_however_it_is_written(filled: PostgresStore, keyword: str) -> None:
+    assert found(filled, keyword) == [("backup", 1.0)]
+
+
+@pytest.mark.parametrize("keyword", ["%", "_", "\\", "' OR 1=1", "x%y", "\0", "\ud800", ""])
+def test_a_keyword_is_data(filled: PostgresStore, keyword: str) -> None:
+    assert found(filled, keyword) == []
+
+
+@pytest.mark.parametrize("keyword", ["100", "file_read", "🚀"])
+def test_numbers_identifiers_and_emoji_are_keywords(filled: PostgresStore, keyword: str) -> None:
+    assert found(filled, keyword) == [("percent", 1.0)]
+
+
+def test_filters_limits_and_unknown_collections(filled: PostgresStore) -> None:
+    assert found(filled, "政策", key="shipping") == [("shipping", 1.0)]
+    assert found(filled, "政策", key="nothing") == []
+    assert len(filled.search_keywords("c", ["政策"], 1)) == 1
+    assert filled.search_keywords("c", ["政策"], 0) == []
+    assert filled.search_keywords("unknown", ["政策"]) == []
+    assert filled.search_keywords("c", []) == []
+    with pytest.raises(InvalidArgument):
+        filled.search_keywords("c", [1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_users_do_not_see_each_other(opened: Callable[..., PostgresStore], fenced: bool) -> None:
+    store = opened(row_security=fenced)
+    for user in (1, 2):
+        store.for_user(user).upsert([VectorRecord("same", "c", None, {}, f"退款 of {user}")])
+    assert [match.text for match in store.for_user(2).search_keywords("c", ["退款"])] == ["退款 of 2"]
+    assert store.search_keywords("c", ["退款"]) == []
+
+
+def test_a_store_that_was_sent_elsewhere_has_connections_of_its_own(store: PostgresStore) -> None:
+    mine = store.for_user("李雷")
+    mine.upsert([VectorRecord("a", "c", np.ones(2, np.float32), {}, "秘密", "m@2")])
+    for one in (store, mine):
+        sent = pickle.loads(pickle.dumps(one))
+        assert (sent.user_id, sent.schema) == (one.user_id, store.schema)
+        view = sent if sent.user_id else sent.for_user("李雷")
+        assert [match.text for match in view.search_keywords("c", ["秘密"])] == ["秘密"]
+        sent.close()
+    assert [match.text for match in mine.search_keywords("c", ["秘密"])] == ["秘密"]

@@ -70,6 +70,7 @@ class PostgresStore:
         self.user_id = ""
         self._timeout = _checked_timeout(statement_timeout)
         self._closed = False
+        self._holds = True
         self._seen: dict[tuple[str, str], tuple[float, Collection]] = {}
         self._replica = None if read_url is None else Address(read_url)
         self._sessions = Sessions(self.address, self._replica, self._configure)
@@ -94,7 +95,7 @@ class PostgresStore:
         if self.user_id:
             raise InvalidArgument(f"this is the store of user {self.user_id!r}; ask the store it came from")
         view = object.__new__(PostgresStore)
-        view.__dict__ |= self.__dict__ | {"user_id": checked_user(user_id)}
+        view.__dict__ |= self.__dict__ | {"user_id": checked_user(user_id), "_holds": False}
         return view
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:
@@ -323,7 +324,7 @@ class PostgresStore:
         Closing twice is fine. Closing a user's store closes nothing else.
         """
         self._closed = True
-        if not self.user_id:
+        if self._holds:
             self._indexing.close()
             self._sessions.close()
 
@@ -379,7 +380,9 @@ class PostgresStore:
 
 def _opened(url: str, user_id: str, options: dict[str, Any]) -> PostgresStore:
     store = PostgresStore(url, **options)
-    return store.for_user(user_id) if user_id else store
+    # A view that arrives without the store it came from closes what it uses.
+    store.user_id = user_id
+    return store
 
 
 def _checked_timeout(seconds: float | None) -> int:
