@@ -200,7 +200,7 @@ def test_an_edited_paragraph_is_found_by_its_new_words_only(documents: DocumentS
 def test_wrong_questions_are_refused(documents: DocumentService) -> None:
     for options in ({"mode": "magic"}, {"top_k": -1}, {"offset": -1}, {"top_k": 20_000}, {"min_score": 7.0}):
         with pytest.raises(InvalidArgument):
-            documents.search("p", "x", **options)  # type: ignore[arg-type]
+            documents.search("p", "x", **options)
     with pytest.raises(InvalidArgument):
         documents.search("p", None)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument):

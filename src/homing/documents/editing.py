@@ -76,7 +76,7 @@ def edit(stored: Stored, text: str, following: int) -> Edit:
 def _window(stored: Stored, text: str) -> _Window | None:
     """The blocks around what changed, cut again; None where all of the text has to be."""
     old = stored.text
-    if len(stored.blocks) < 4 or any(mark in one for mark in FENCES for one in (old, text)):
+    if len(stored.blocks) < 4 or _has_fence(old) or _has_fence(text):
         return None
     same = common_start(old, text)
     tail = common_end(old, text, min(len(old), len(text)) - same)
@@ -95,6 +95,11 @@ def _window(stored: Stored, text: str) -> _Window | None:
     if pieces is None or not _holds(stored, first, last, pieces):
         return None
     return _Window(first, last, start, stop, pieces)
+
+
+def _has_fence(text: str, step: int = 1 << 18) -> bool:
+    # In parts: looking through megabytes at once would keep every other thread of the interpreter waiting.
+    return any(mark in text[at : at + step + 2] for at in range(0, len(text), step) for mark in FENCES)
 
 
 def _cut_alone(text: str, start: int, stop: int, *, at_end: bool) -> list[Piece] | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from homing.stores.arguments import is_encodable
 from homing.text.paragraphs import MAX_TOKENS, MIN_CHARS, Paragraph, paragraphs
 
 _SPOKEN = re.compile(r"[“「『\"—]")
@@ -26,20 +27,20 @@ class Piece:
 def split(text: str, start: int = 0, end: int | None = None) -> list[Piece]:
     """The pieces of `text[start:end]`, in order and apart from each other; offsets are those of `text`."""
     part = text if start == 0 and end is None else text[start:end]
-    plain = "\r" not in part and not _HALF.search(part)
     return [
-        Piece(start + first, start + last, _digest(part[first:last] if plain else embedded_text(part[first:last])))
+        Piece(start + first, start + last, _digest(part[first:last]))
         for first, last in _with_context(part, paragraphs(part))
     ]
 
 
 def embedded_text(text: str) -> str:
     """What is embedded and indexed for a piece: its text with plain line ends, and no halves of characters."""
-    return _HALF.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return plain if is_encodable(plain) else _HALF.sub("\ufffd", plain)
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return hashlib.blake2b(embedded_text(text).encode(), digest_size=16).digest()
 
 
 def _with_context(text: str, found: Sequence[Paragraph]) -> Iterator[tuple[int, int]]:
