@@ -191,3 +191,16 @@ def test_spans_are_ordered_apart_and_inside_the_text(query: str, text: str) -> N
     for span in spans(query, text):
         assert end <= span.start < span.end <= len(text)
         end = span.end
+
+
+def test_usual_letters_are_folded_at_once_just_as_one_by_one() -> None:
+    from homing.text.folding import _ONE_TO_ONE, Folded, fold
+
+    usual = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000 and _ONE_TO_ONE.fullmatch(chr(code))]
+    assert len(usual) > 20_000
+    text = "".join(usual)
+    assert [fold(one) for one in usual] == list(fold(text)) == list(fold(text[::-1]))[::-1]
+    folded = Folded(text)
+    assert [folded.place(at, at + 1) for at in (0, 500, len(text) - 1)] == [
+        (0, 1), (500, 501), (len(text) - 1, len(text)),
+    ]  # fmt: skip

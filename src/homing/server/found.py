@@ -93,6 +93,7 @@ def devices_group(query: str, answer: DeviceAnswer, took_ms: float) -> FoundGrou
 
 def hit_of(query: str, hit: Hit) -> FoundHit:
     """One hit with its explanation."""
+    places = _marked_already(hit) if "highlights" in hit.metadata else marked(query, hit.text)
     return FoundHit(
         id=hit.id,
         text=hit.text,
@@ -103,8 +104,8 @@ def hit_of(query: str, hit: Hit) -> FoundHit:
             FoundLeg(leg=one.leg, rank=one.rank, score=finite(one.raw), weight=one.weight, share=one.share)
             for one in hit.legs
         ],
-        matched=list(hit.keywords or matched_terms(query, hit.text[:LONGEST_MARKED])),
-        spans=marked(query, hit.text),
+        matched=list(hit.keywords or dict.fromkeys(hit.text[start:end] for start, end in places)),
+        spans=places,
         reasons=list(hit.reasons),
         metadata={**hit.metadata, "collection": hit.collection},
     )
@@ -113,6 +114,12 @@ def hit_of(query: str, hit: Hit) -> FoundHit:
 def marked(query: str, text: str) -> list[tuple[int, int]]:
     """Where in a text the words of a query stand."""
     return [(one.start, one.end) for one in spans(query, text[:LONGEST_MARKED])]
+
+
+def _marked_already(hit: Hit) -> list[tuple[int, int]]:
+    """Documents mark their hits themselves, in the whole document."""
+    start = hit.metadata["start_offset"]
+    return [(first - start, last - start) for first, last in hit.metadata["highlights"]]
 
 
 def finite(number: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -44,7 +43,7 @@ def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
     )
     server = _Server(config, served.state.service, lambda: on_start(address))
     with listener, _signals_only_stop_the_server():
-        asyncio.run(server.serve([listener]))
+        server.run([listener])
 
 
 class _Server(uvicorn.Server):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 
 from homing.text.traditional import SIMPLIFIED, TRADITIONAL
@@ -26,6 +28,9 @@ PLAIN |= {
 # Joiners, variation selectors, skin tones, the keycap box, soft hyphens: how a character looks, not what it is.
 INVISIBLE = {0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x20E3}
 INVISIBLE |= {*range(0xFE00, 0xFE10), *range(0x1F3FB, 0x1F400), *range(0xE0000, 0xE0200)}
+
+_ONE_TO_ONE = re.compile(r"[\x00-\x7f‘’“”—\u3000-\u3029\u4e00-\u9fff\uff01-\uff5e]*")
+"""Texts in which each character becomes exactly one, whatever stands beside it: most Chinese and English ones."""
 
 
 class _Characters(dict[int, str | None]):
@@ -71,25 +76,36 @@ def fold(text: str) -> str:
 class Folded:
     """A folded text that knows where in the original each of its characters came from.
 
-    Folds character by character, so it costs more than `fold`: for queries, and for the texts that are shown.
+    Where anything but usual letters occurs it folds character by character, which costs more than `fold`: for queries,
+    and for the texts that are shown.
     """
 
     __slots__ = ("_ends", "_starts", "text")
 
     def __init__(self, original: str) -> None:
+        self._starts: Sequence[int]
+        self._ends: Sequence[int]
+        if _ONE_TO_ONE.fullmatch(original):
+            self.text = fold(original)
+            self._starts, self._ends = range(len(original)), range(1, len(original) + 1)
+        else:
+            self._fold_pieces(original)
+
+    def _fold_pieces(self, original: str) -> None:
         pieces: list[str] = []
-        self._starts: list[int] = []
-        self._ends: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
         start = 0
         for end in range(1, len(original) + 1):
             if end < len(original) and _continues(original[end]):
                 continue
             piece = fold(original[start:end])
             pieces.append(piece)
-            self._starts += [start] * len(piece)
-            self._ends += [end] * len(piece)
+            starts += [start] * len(piece)
+            ends += [end] * len(piece)
             start = end
         self.text = "".join(pieces)
+        self._starts, self._ends = starts, ends
 
     def place(self, first: int, last: int) -> tuple[int, int]:
         """Where in the original `text[first:last]`, which must not be empty, begins and ends."""
