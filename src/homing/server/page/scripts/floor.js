@@ -6,6 +6,7 @@ import { t } from "./language.js";
 
 const BY_AREA = 0.62;
 const STAGGER = 70;
+const WIDE = 27;
 
 /** The floors of a home; `light(plan)` shows what a sentence means. */
 export class FloorPlan {
@@ -18,7 +19,11 @@ export class FloorPlan {
 
   floor({ name, rooms }) {
     const plan = h("div", { class: "plan" }, pack(rooms).map((row) => this.row(row)));
-    return h("section", { class: "floor", "aria-label": name }, h("h2", {}, name), plan);
+    const drawn = h("section", { class: "floor", "aria-label": name }, h("h2", {}, name), plan);
+    const size = rooms.reduce((sum, room) => sum + weight(room), 0);
+    drawn.style.flexGrow = String(size);
+    drawn.style.flexBasis = `min(100%, ${Math.round(Math.max(260, size * WIDE))}px)`;
+    return drawn;
   }
 
   row(rooms) {
@@ -96,12 +101,12 @@ function floorsOf(home) {
     if (device.members.length > 0) continue;
     roomOn(device.floor ?? floorOf.get(device.room) ?? null, device.room ?? "").devices.push(device);
   }
-  return [...floors].map(([name, rooms]) => ({ name: name || t("devices.nofloor"), rooms: [...rooms.values()] })).filter((floor) => floor.rooms.length > 0);
+  return [...floors].map(([name, rooms]) => ({ name: name || t(floors.size > 1 ? "devices.elsewhere" : "devices.nofloor"), rooms: [...rooms.values()] })).filter((floor) => floor.rooms.length > 0);
 }
 
 /** Rooms in rows of about the same weight, so that a floor looks like one. */
 function pack(rooms) {
-  const rows = Math.max(1, Math.round(Math.sqrt(rooms.length / 2.2)));
+  const rows = Math.max(1, Math.round(Math.sqrt(rooms.length / 1.6)));
   const total = rooms.reduce((sum, room) => sum + weight(room), 0);
   const packed = [[]];
   let filled = 0;

@@ -33,14 +33,29 @@ const PATHS = {
   vacuum: ["M4 13a8 8 0 0 1 16 0c0 2-3.500 4-8 4s-8-2-8-4z", "M12 9.500v3"],
   camera: ["M4 8h11v9H4z", "M15 11l5-2.500v8L15 14"],
   scene: ["M12 4l2.200 5 5.300.5-4 3.600 1.200 5.300-4.700-2.800-4.700 2.800 1.200-5.300-4-3.600 5.300-.5z"],
+  purifier: ["M7 4h10v16H7z", "M10 8h4M10 11h4", "M12 16h.01"],
+  speaker: ["M7 3.500h10v17H7z", "M12 18a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7z", "M12 7h.01"],
+  valve: ["M12 3.500c3 4 5.500 7 5.500 10.500a5.500 5.500 0 0 1-11 0C6.500 10.500 9 7.500 12 3.500z"],
   device: ["M6 4h12v16H6z", "M12 16.500h.01"],
 };
 
-const ALIKE = {
-  media_player: "media", television: "media", tv: "media", speaker: "media", socket: "switch", outlet: "switch", plug: "switch",
-  binary_sensor: "sensor", thermometer: "sensor", curtain: "cover", blind: "cover", ac: "climate", heater: "climate", air_purifier: "fan",
-  humidifier: "fan", door: "lock", lamp: "light", robot: "vacuum",
-};
+// The first that a type's name holds decides; homes call their types by many names.
+const KINDS = [
+  [/light|lamp|bulb|led|灯/, "light"],
+  [/purif|dehumid|humid|净化|加湿|除湿/, "purifier"],
+  [/fan|hood|vent|扇|新风/, "fan"],
+  [/climate|aircon|condition|thermostat|heat|boiler|空调|暖|热水/, "climate"],
+  [/cover|curtain|blind|shade|shutter|awning|帘/, "cover"],
+  [/lock|door|gate|门|锁/, "lock"],
+  [/speaker|audio|音/, "speaker"],
+  [/media|tv|televis|projector|screen|电视|投影/, "media"],
+  [/vacuum|robot|mower|扫/, "vacuum"],
+  [/camera|doorbell|摄/, "camera"],
+  [/valve|water|pump|sprinkler|阀|水/, "valve"],
+  [/scene|script|routine|场景/, "scene"],
+  [/sensor|thermometer|detector|传感|温度/, "sensor"],
+  [/switch|outlet|plug|socket|开关|插/, "switch"],
+];
 
 export function icon(name, props = {}) {
   const paths = PATHS[name] ?? PATHS.device;
@@ -49,6 +64,6 @@ export function icon(name, props = {}) {
 
 /** The drawing for a type of device, whatever the home calls it. */
 export function deviceIcon(type, props) {
-  const kind = String(type ?? "").toLowerCase();
-  return icon(kind in PATHS ? kind : (ALIKE[kind] ?? "device"), props);
+  const name = String(type ?? "").toLowerCase();
+  return icon(KINDS.find(([words]) => words.test(name))?.[1] ?? "device", props);
 }

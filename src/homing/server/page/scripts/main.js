@@ -8,6 +8,7 @@ import { listenToKeys } from "./keys.js";
 import { language, number, t, toggleLanguage } from "./language.js";
 import { drawNotice, failure, forgetDegraded, isDegraded } from "./messages.js";
 import { addressOf, noteQuery, readRoute } from "./route.js";
+import { sentencesFor } from "./sentences.js";
 import { applyTheme, nextTheme, theme } from "./theme.js";
 import { all } from "./views/all.js";
 import { devices } from "./views/devices.js";
@@ -29,6 +30,7 @@ const main = document.getElementById("main");
 const box = document.getElementById("query");
 const busy = document.getElementById("busy");
 const counts = {};
+let said;
 let shown = null;
 let waiting = null;
 
@@ -151,11 +153,14 @@ async function refreshCounts() {
     skills: ask("GET", "/skills?limit=1").then((found) => found.total),
     documents: ask("GET", "/documents").then((found) => found.projects.reduce((sum, one) => sum + one.documents, 0)),
     memory: ask("GET", "/rag?limit=1").then((found) => Object.values(found.counts).reduce((sum, one) => sum + one, 0)),
-    devices: ask("GET", "/devices").then((found) => found.devices.length),
+    devices: ask("GET", "/devices").then((found) => {
+      [said] = sentencesFor(found);
+      return found.devices.length;
+    }),
   };
   await Promise.all(Object.entries(asked).map(([name, one]) => one.then((count) => (counts[name] = count), () => delete counts[name])));
   drawRail();
-  return counts;
+  return { ...counts, sentence: said };
 }
 
 function speakOther() {

@@ -154,6 +154,7 @@ export const WORDS = {
   "devices.file": ["选择文件", "Choose a file"],
   "devices.loaded": ["家已更新", "The home was updated"],
   "devices.nofloor": ["这一层", "This floor"],
+  "devices.elsewhere": ["其他地方", "Elsewhere"],
   "devices.noroom": ["没有房间", "No room"],
   "devices.act": ["照做", "Does it"],
   "devices.ask": ["要问一句", "Asks back"],

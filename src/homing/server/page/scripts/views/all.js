@@ -15,7 +15,6 @@ const QUESTIONS = [
   ["skills", "帮我提交代码"],
   ["documents", "孤独的感觉"],
   ["memory", "what did we decide about billing?"],
-  ["devices", "打开除卧室以外的灯"],
 ];
 
 export function all(main, context) {
@@ -39,7 +38,7 @@ export function all(main, context) {
       h("p", { class: "lead" }, t("start.text")),
       total === 0
         ? fill()
-        : h("div", { class: "chips", "aria-label": t("try") }, QUESTIONS.filter(([source]) => counts === null || counts[source] > 0).map(([source, text]) => h("button", { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } }, text))),
+        : h("div", { class: "chips", "aria-label": t("try") }, questions(counts).map(([source, text]) => h("button", { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } }, text))),
       h("h2", {}, t("start.inside")),
       h("ul", { class: "sources" }, SOURCES.map((source) => tile(source, counts?.[source] ?? (counts === null ? null : 0)))),
       counts !== null && total > 0 && SOURCES.some((source) => source !== "skills" && !counts[source]) && fill(),
@@ -77,6 +76,12 @@ export function all(main, context) {
     },
     leave: () => results.stop(),
   };
+}
+
+/** What can be asked of what is there, one question for each source. */
+function questions(counts) {
+  const asked = QUESTIONS.filter(([source]) => counts === null || counts[source] > 0);
+  return counts?.sentence ? [...asked, ["devices", counts.sentence]] : asked;
 }
 
 /** The mark of the house: from every source a way to the one thing. */

@@ -7,9 +7,8 @@ import { FloorPlan } from "../floor.js";
 import { icon } from "../icons.js";
 import { named, t } from "../language.js";
 import { failure, forgetDegraded, say, tellDegraded, toast } from "../messages.js";
+import { sentencesFor } from "../sentences.js";
 import { command, empty, fileButton, heading, takesFiles } from "../parts.js";
-
-const SENTENCES = ["打开除卧室以外的灯", "把卧室空调调到26度", "关掉客厅所有的灯", "turn on the kitchen light"];
 
 export function devices(main, context) {
   const answer = h("div", { class: "answer", "aria-live": "polite" });
@@ -31,7 +30,7 @@ export function devices(main, context) {
       return;
     }
     plan = new FloorPlan(home);
-    const chips = h("div", { class: "chips of-devices" }, SENTENCES.map((text) => h("button", { type: "button", class: "chip", on: { click: () => context.setQuery(text) } }, text)));
+    const chips = h("div", { class: "chips of-devices" }, sentencesFor(home).map((text) => h("button", { type: "button", class: "chip", on: { click: () => context.setQuery(text) } }, text)));
     const page = h("div", { class: "of-devices stack" }, heading(t("devices.title"), t("devices.text"), chooser), chips, answer, plan.element);
     takesFiles(page, load);
     put(main, page);
