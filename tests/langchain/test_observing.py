@@ -59,6 +59,15 @@ def test_what_people_ask_can_be_kept_out_of_logs_and_traces(
     assert not any("退款" in str(dict(one.attributes or {})) for one in spans.get_finished_spans())
 
 
+def test_a_failure_does_not_tell_what_people_ask(table: TablePlace, caplog: pytest.LogCaptureFixture) -> None:
+    retriever = table.retriever(1, log_query=False)
+    table.engine.drop_table(table.name)
+    with caplog.at_level(logging.DEBUG, "homing"), pytest.raises(RetrievalFailed):
+        retriever.invoke("退款政策")
+    assert "知识库检索失败" in caplog.text
+    assert "退款" not in caplog.text
+
+
 def test_a_slow_search_is_a_warning(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.add(1, TEXTS)
     place.retriever(1, slow_ms=60_000).invoke("退款")
@@ -78,7 +87,8 @@ def test_debugging_shows_the_steps_and_the_sql_of_the_keyword_leg(
     with caplog.at_level(logging.DEBUG, "homing"):
         retriever.invoke("退款")
     (steps,) = records(caplog, "混合检索步骤耗时")
-    assert set(steps.__dict__["timings"]) == {"vector_ms", "keyword_ms", "fusion_ms", "total_ms"}
+    steps_of = {"vector_ms", "keyword_ms", "fusion_ms", "similarity_ms", "total_ms"}
+    assert set(steps.__dict__["timings"]) == steps_of
     (statement,) = [one.__dict__["sql"] for one in caplog.records if "ILIKE" in one.__dict__.get("sql", "")]
     user = "w.user_id = %s" if isinstance(place, StorePlace) else "->> 'userId' = CAST(:owner AS text)"
     assert user in statement

@@ -42,12 +42,14 @@ def no_keywords(options: HybridRetrieverOptions, query: str, user_id: int | str)
     log.warning(NO_KEYWORDS, extra={"user_id": user_id} | ({"query": query} if options.log_query else {}))
 
 
-def failed(outcomes: Mapping[Leg, Outcome[Any]], user_id: int | str) -> None:
+def failed(options: HybridRetrieverOptions, outcomes: Mapping[Leg, Outcome[Any]], user_id: int | str) -> None:
     """Say which legs failed and how; the other's answer then stands alone."""
+    # A traceback shows what drivers say, and they quote the values of a statement.
+    traced = options.log_query
     broken = {leg: outcome for leg, outcome in outcomes.items() if not outcome.ok}
     for leg, outcome in broken.items():
         fields = {"user_id": user_id, "leg": leg, "code": outcome.code, "elapsed_ms": outcome.milliseconds}
-        log.error("%s: %s", FAILED[leg], _told(outcome.error), exc_info=outcome.error, extra=fields)
+        log.error("%s: %s", FAILED[leg], _told(outcome.error), exc_info=outcome.error if traced else None, extra=fields)
     if len(broken) == len(outcomes):
         told = {leg: _told(outcome.error) for leg, outcome in broken.items()}
         listed = "; ".join(f"{leg}: {text}" for leg, text in told.items())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from homing.errors import HomingError
 from homing.fusion import Fused, Ranking, rrf
 from homing.langchain import journal
 from homing.langchain.files import capped, file_name, grouped
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import Asked, Found, Source, Words
-from homing.langchain.tracing import span
+from homing.langchain.tracing import in_this_context, span
+from homing.legs import run_leg
 from homing.records import Hit, Leg, LegShare
 from homing.text.keywords import extract_keywords
 from homing.vectors import score_of
@@ -33,6 +34,8 @@ class Question:
         self.user_id = user_id
         self.depth = options.depth
         self.asked: Asked | None = None
+        self.similarity_ms = 0.0
+        self._ends = time.monotonic() + options.deadline
         self._full: dict[Leg, bool] = {}
 
     @cached_property
@@ -45,7 +48,7 @@ class Question:
         with span("homing.vector_search") as noted:
             asked = self.asked = self.asked or self.source.ask(self.query)
             options = self.options
-            found = self.source.nearest(asked, self.depth, options.filter, deadline=options.deadline)
+            found = self.source.nearest(asked, self.depth, options.filter, deadline=self.left)
             self._full["vector"] = len(found) >= self.depth
             near = [
                 one
@@ -63,10 +66,15 @@ class Question:
                 return []
             options = self.options
             words = Words(self.query, self.keywords, by_relevance=options.keyword_ranking == "relevance")
-            found = self.source.matching(words, self.depth, options.filter, deadline=options.deadline)
+            found = self.source.matching(words, self.depth, options.filter, deadline=self.left)
             self._full["keyword"] = len(found) >= self.depth
             noted.set_attribute("homing.results", len(found))
             return found
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; a moment where it has passed, so that nothing waits for ever."""
+        return max(0.05, self._ends - time.monotonic())
 
     def deepen(self) -> bool:
         """Whether the legs have more to give; if so they give it when they are asked again."""
@@ -123,10 +131,13 @@ def _cosines(question: Question, rows: Mapping[Leg, Mapping[str, Found]], ids: S
     """The cosine of every hit, also of those that only keywords found: people compare hits by one number."""
     known = {one.id: one.cosine for one in rows.get("vector", {}).values() if one.cosine is not None}
     missing = [one for one in ids if one not in known]
-    if question.asked is None or "vector" not in rows or not missing:
+    asked = question.asked
+    if asked is None or "vector" not in rows or not missing:
         return known
-    try:
-        return known | dict(question.source.cosines(question.asked, missing, deadline=question.options.deadline))
-    except HomingError as error:
-        log.warning("cannot read the vectors of %d keyword hits: %s", len(missing), error)
+    look = in_this_context(lambda: question.source.cosines(asked, missing, deadline=question.left))
+    outcome = run_leg("similarity", look, deadline=question.left)
+    question.similarity_ms = outcome.milliseconds
+    if outcome.value is None:
+        log.warning("cannot read the vectors of %d keyword hits: %s", len(missing), outcome.error)
         return known
+    return known | dict(outcome.value)

@@ -117,7 +117,7 @@ class HybridRetriever(BaseRetriever):
             outcomes = self._ask(question)
             answers = {leg: outcome.value for leg, outcome in outcomes.items() if outcome.value is not None}
             if not answers:
-                journal.failed(outcomes, self.user_id)
+                journal.failed(options, outcomes, self.user_id)
                 raise _all_failed(outcomes)
             fusing = time.perf_counter()
             with span("homing.rrf_fusion"):
@@ -126,9 +126,13 @@ class HybridRetriever(BaseRetriever):
             if options.max_per_file is None or len(hits) == options.limit or not question.deepen():
                 break
         finished = time.perf_counter()
-        journal.failed(outcomes, self.user_id)
+        journal.failed(options, outcomes, self.user_id)
         timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()}
-        timings |= {"fusion_ms": (finished - fusing) * 1000, "total_ms": (finished - started) * 1000}
+        timings |= {
+            "fusion_ms": (finished - fusing) * 1000 - question.similarity_ms,
+            "similarity_ms": question.similarity_ms,
+            "total_ms": (finished - started) * 1000,
+        }
         answer = _answer(hits, outcomes, timings)
         counts = {leg: len(found) for leg, found in answers.items()}
         journal.done(options, query, question.keywords, counts, answer, self.user_id)
@@ -136,7 +140,7 @@ class HybridRetriever(BaseRetriever):
 
     def _ask(self, question: Question) -> dict[Leg, Outcome[Any]]:
         legs = {"vector": in_this_context(question.vector), "keyword": in_this_context(question.keyword)}
-        both = run_legs(legs, deadline=question.options.deadline)
+        both = run_legs(legs, deadline=question.left)
         return {"vector": both["vector"], "keyword": both["keyword"]}
 
     def _get_relevant_documents(

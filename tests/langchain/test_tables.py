@@ -1,0 +1,110 @@
+"""Tables as people have made them: other columns, other names, other types, other distances."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_postgres import Column, PGEngine, PGVectorStore
+from langchain_postgres.v2.indexes import DistanceStrategy
+from psycopg import sql
+
+from homing.errors import InvalidArgument
+from homing.langchain import HomingEmbeddings, HybridRetriever, prepare_table
+from homing.testing.fake import FakeEmbedder
+from tests.conftest import Database
+
+EMBEDDINGS = HomingEmbeddings(FakeEmbedder(128))
+TEXTS = ["退款政策：七天内", "Refund policy", "物流说明"]
+
+
+@pytest.fixture(params=["asyncpg", "psycopg"])
+def engine(request: pytest.FixtureRequest, database: Database) -> Iterator[PGEngine]:
+    made = PGEngine.from_connection_string(database.url.replace("postgresql://", f"postgresql+{request.param}://"))
+    yield made
+    made._run_as_sync(made._pool.dispose())
+
+
+@pytest.fixture
+def name(engine: PGEngine) -> Iterator[str]:
+    made = f"t_{secrets.token_hex(5)}"
+    yield made
+    engine.drop_table(made)
+
+
+def opened(engine: PGEngine, name: str, **how: Any) -> PGVectorStore:
+    return PGVectorStore.create_sync(engine, EMBEDDINGS, name, **how)
+
+
+def test_the_user_may_have_a_column(engine: PGEngine, name: str) -> None:
+    engine.init_vectorstore_table(name, 128, metadata_columns=[Column("owner", "bigint"), Column("lang", "text")])
+    store = opened(engine, name, metadata_columns=["owner", "lang"])
+    for user in (1, 2):
+        store.add_texts(TEXTS, metadatas=[{"owner": user, "lang": "zh", "n": n} for n in range(3)])
+    prepare_table(store, user_key="owner")
+    prepare_table(store, user_key="owner")
+    found = HybridRetriever(store, 2, user_key="owner", min_similarity=-1.0).invoke("退款政策")
+    assert [(one.metadata["owner"], one.metadata["lang"]) for one in found] == [(2, "zh")] * 3
+    narrowed = HybridRetriever(store, 2, user_key="owner", filter={"lang": "en"}).invoke("退款政策")
+    assert narrowed == []
+    assert HybridRetriever(store, 1, user_key="owner", filter={"n": {"$lt": 1}}).invoke("退款")[0].metadata["n"] == 0
+
+
+def test_names_with_odd_signs_are_names(engine: PGEngine, database: Database) -> None:
+    odd = f"odd table:{secrets.token_hex(3)}"
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL('CREATE TABLE {} ("the id" text PRIMARY KEY, "Content:x" text, "e" vector(128), "m" jsonb)').format(
+                sql.Identifier(odd)
+            )
+        )
+        for user, text in ((1, TEXTS[0]), (2, TEXTS[0])):
+            vector = str(EMBEDDINGS.embed_query(text))
+            connection.execute(
+                sql.SQL("INSERT INTO {} VALUES (%s, %s, %s::vector, %s)").format(sql.Identifier(odd)),
+                (str(uuid.uuid4()), text, vector, json.dumps({"it's: userId": user})),
+            )
+    store = opened(
+        engine, odd, id_column="the id", content_column="Content:x", embedding_column="e", metadata_json_column="m"
+    )
+    retriever = HybridRetriever(store, 2, user_key="it's: userId")
+    prepare_table(store, user_key="it's: userId")
+    (found,) = retriever.invoke("退款政策")
+    assert found.metadata["it's: userId"] == 2
+    assert (found.metadata["vectorRank"], found.metadata["keywordRank"]) == (1, 1)
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(odd)))
+
+
+@pytest.mark.parametrize("distance", list(DistanceStrategy), ids=lambda one: one.name)
+def test_similarity_is_the_cosine_whatever_the_store_orders_by(
+    engine: PGEngine, name: str, distance: DistanceStrategy
+) -> None:
+    engine.init_vectorstore_table(name, 128)
+    store = opened(engine, name, distance_strategy=distance)
+    store.add_texts(TEXTS, metadatas=[{"userId": 1}] * 3)
+    (first, *_) = HybridRetriever(store, 1).invoke(TEXTS[1])
+    assert first.page_content == TEXTS[1]
+    assert first.metadata["similarity"] == pytest.approx(1, abs=1e-4)
+
+
+def test_other_embeddings_may_ask(engine: PGEngine, name: str) -> None:
+    engine.init_vectorstore_table(name, 128)
+    store = opened(engine, name)
+    store.add_texts(TEXTS, metadatas=[{"userId": 1}] * 3)
+    assert len(HybridRetriever(store, 1, embeddings=FakeEmbedder(128)).invoke("退款政策")) == 1
+    narrow = HybridRetriever(store, 1, embeddings=FakeEmbedder(16)).retrieve("退款政策")
+    assert (narrow.mode, len(narrow)) == ("keyword", 1)
+
+
+def test_a_table_that_cannot_say_whose_a_row_is_is_refused(engine: PGEngine, name: str) -> None:
+    engine.init_vectorstore_table(name, 128, store_metadata=False)
+    with pytest.raises(InvalidArgument, match="whose"):
+        HybridRetriever(opened(engine, name), 1)
+    with pytest.raises(InvalidArgument, match="PGVectorStore"):
+        prepare_table(object())
