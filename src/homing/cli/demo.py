@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from homing.cli.found import as_json
 from homing.cli.options import Data, Json
 from homing.cli.output import console, excerpt, print_json, progress
 
@@ -54,14 +55,16 @@ def _own_folder(wanted: Path) -> Path:
 
 
 def _as_json(tour: Tour, page: str) -> dict[str, Any]:
+    from homing.cli.tour import WITHOUT_MODEL, WORD
+
     return {
         "model": tour.model,
         "skills": None if tour.skills is None else dict(tour.skills),
         "edit": tour.edit,
-        "answers": dict(tour.answers),
-        "keyword": tour.keyword,
-        "degraded": tour.degraded,
-        "recalled": dict(tour.recalled),
+        "answers": {query: as_json(query, found) for query, found in tour.answers.items()},
+        "keyword": as_json(WORD, tour.keyword),
+        "degraded": as_json(WITHOUT_MODEL, tour.degraded),
+        "recalled": {query: as_json(query, found) for query, found in tour.recalled.items()},
         "devices": {sentence: answer.to_dict() for sentence, answer in tour.devices.items()},
         "seconds": round(tour.seconds, 2),
         "page": page,

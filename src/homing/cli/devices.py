@@ -57,7 +57,7 @@ def list_devices(
         raise NotFound(f"there is no room or floor {room!r} in this home; known: {known}")
     rows = [placed for device_id, placed in index.placed.items() if device_id in inside]
     if json:
-        print_json([placed.device.model_dump(mode="json", exclude_defaults=True) for placed in rows])
+        print_json([placed.device.model_dump(mode="json") for placed in rows])
         return
     from rich.table import Table
 

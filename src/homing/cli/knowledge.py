@@ -103,7 +103,7 @@ def list_files(user: User = None, data: Data = None, json: Json = False) -> None
 
 @app.command()
 def embed(user: User = None, data: Data = None, json: Json = False) -> None:
-    """Give vectors to files that were uploaded while the model was not available."""
+    """Embed files that were uploaded without the model."""
     with opened(data) as app, progress("Embedding", quiet=json) as step:
         base = base_of(app, user)
         done = base.embed_waiting(progress=step)

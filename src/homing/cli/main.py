@@ -91,7 +91,7 @@ def options(
 def run() -> None:
     """The entry point of the `homing` command."""
     try:
-        app()
+        app(prog_name="homing")
     except HomingError as error:
         print_error(error, as_json="--json" in sys.argv)
         sys.exit(exit_code(error))

@@ -1,0 +1,233 @@
+"""The shell as a whole: every command has `--json`, prints what the documents say, and starts quickly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from homing.cli.main import app
+from homing.cli.shapes import SHAPES, WITHOUT
+from homing.cli.shapes.answers import Failed, Found
+from tests.cli.conforming import misfits
+from tests.cli.shell import Shell
+from tests.skills.folders import front, write_skill
+
+DESIGN = (
+    "skills scan",
+    "skills find",
+    "skills list",
+    "docs add",
+    "docs search",
+    "docs reindex",
+    "rag remember",
+    "rag recall",
+    "devices load",
+    "devices ask",
+    "models list",
+    "models add",
+    "models default",
+    "models pull",
+    "embed",
+    "search",
+    "eval",
+    "doctor",
+    "serve",
+    "ipc",
+    "mcp",
+    "demo",
+)
+ELSEWHERE = {
+    "serve": "runs until it is stopped",
+    "demo": "has tests of its own",
+    "models pull": "fetches from a registry",
+    "models rollback": "needs a second model",
+    "postgres start": "needs a server",
+    "postgres stop": "needs a server",
+}
+"""Commands whose JSON is not looked at here, and why."""
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, one in sorted(getattr(command, "commands", {}).items()):
+        if not getattr(one, "commands", None) or getattr(one, "invoke_without_command", False):
+            yield " ".join((*path, name)), one
+        yield from commands(one, (*path, name))
+
+
+ALL = dict(commands(typer.main.get_command(app)))
+
+
+def test_every_command_of_the_design_is_there() -> None:
+    assert set(DESIGN) <= set(ALL)
+
+
+def test_every_command_has_json_whose_shape_is_declared_or_says_why_not() -> None:
+    assert set(SHAPES) | set(WITHOUT) == set(ALL)
+    for name in SHAPES:
+        assert "--json" in {option for parameter in ALL[name].params for option in parameter.opts}, name
+
+
+def test_every_line_of_a_list_of_commands_is_whole() -> None:
+    for name, command in ALL.items():
+        short = command.get_short_help_str(limit=60)
+        assert short, name
+        assert not short.endswith("..."), name
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    for name, command in ALL.items():
+        for parameter in command.params:
+            assert getattr(parameter, "help", "") or parameter.name == "help", f"{name} {parameter.name}"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_skill(tmp_path / "skills", "a", front("git-commit", "写提交信息", "先看 diff", license="MIT"))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "灯塔.md").write_text("他一个人守着灯塔。", encoding="utf-8")
+    rows = [{"id": "a", "text": "提交代码"}, {"query": "commit", "expected": ["a"]}, {"query": "x", "expected": []}]
+    (tmp_path / "g.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    home = {"devices": [{"id": "l", "name": "灯", "type": "light", "room": "客厅"}]}
+    (tmp_path / "home.json").write_text(json.dumps(home), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+SESSION: tuple[tuple[str, ...], ...] = (
+    ("search", "灯塔", "notes"),
+    ("embed", "打开", "关闭"),
+    ("eval", "g.jsonl"),
+    ("doctor",),
+    ("skills", "scan", "skills"),
+    ("skills", "find", "提交代码"),
+    ("skills", "list"),
+    ("skills", "prompt", "提交代码"),
+    ("devices", "load", "home.json"),
+    ("devices", "list"),
+    ("devices", "ask", "把客厅的灯调到50%"),
+    ("rag", "remember", "用户不吃辣", "--id", "x", "--tag", "food"),
+    ("rag", "recall", "点菜"),
+    ("rag", "list"),
+    ("rag", "list", "knowledge"),
+    ("rag", "queue"),
+    ("rag", "backfill"),
+    ("rag", "forget", "knowledge", "x"),
+    ("docs", "add", "p", "d", "notes/灯塔.md"),
+    ("docs", "import", "p", "notes"),
+    ("docs", "list"),
+    ("docs", "list", "p"),
+    ("docs", "show", "p", "d"),
+    ("docs", "search", "p", "灯塔", "--mode", "hybrid"),
+    ("docs", "reindex"),
+    ("docs", "remove", "p", "d"),
+    ("knowledge", "upload", "notes/灯塔.md", "g.jsonl"),
+    ("knowledge", "search", "灯塔"),
+    ("knowledge", "list"),
+    ("knowledge", "embed"),
+    ("knowledge", "delete", "灯塔.md"),
+    ("models", "list"),
+    ("models", "status"),
+    ("models", "test"),
+    ("models", "calibrate", "all-MiniLM-L6-v2-zh"),
+    ("models", "default", "all-MiniLM-L6-v2-zh"),
+    ("models", "discard"),
+    ("providers", "add", "mine", "--type", "ollama"),
+    ("providers", "list"),
+    ("models", "add", "m", "--provider", "mine", "--dimensions", "8"),
+    ("models", "remove", "m"),
+    ("providers", "remove", "mine"),
+    ("store", "copy", "sqlite:///data/homing.db", "sqlite:///copy.db"),
+    ("postgres", "status"),
+    ("mcp", "install"),
+    ("tokens", "create"),
+    ("tokens", "list"),
+    ("config", "show"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("place")
+def test_what_every_command_prints_has_the_shape_that_is_documented() -> None:
+    runner = CliRunner()
+    seen = set()
+    for arguments in SESSION:
+        name = next(" ".join(arguments[:length]) for length in (2, 1) if " ".join(arguments[:length]) in SHAPES)
+        done = runner.invoke(app, [*arguments, "--json"], catch_exceptions=False)
+        assert done.stdout, (arguments, done.stderr)
+        wrong = list(misfits(json.loads(done.stdout), SHAPES[name]))
+        assert not wrong, f"{name}: " + "\n".join(wrong)
+        seen.add(name)
+    told = json.loads(runner.invoke(app, ["tokens", "list", "--json"]).stdout)
+    done = runner.invoke(app, ["tokens", "revoke", told[0]["id"], "--json"])
+    assert not list(misfits(json.loads(done.stdout), SHAPES["tokens revoke"]))
+    assert seen | {"tokens revoke"} | set(ELSEWHERE) == set(SHAPES)
+
+
+@pytest.mark.slow
+def test_a_failure_has_its_shape_too(tmp_path: Path) -> None:
+    done = Shell(tmp_path)("rag", "forget", "knowledge", "none", "--json")
+    assert done.returncode == 3
+    assert not list(misfits(json.loads(done.stdout), Failed))
+
+
+def test_what_is_not_as_declared_is_noticed() -> None:
+    good = {
+        "query": "q",
+        "mode": "hybrid",
+        "degraded": False,
+        "reason": None,
+        "notice": None,
+        "timings": {},
+        "hits": [],
+    }
+    assert not list(misfits(good, Found))
+    assert list(misfits(good | {"more": 1}, Found))
+    assert list(misfits(good | {"mode": "magic"}, Found))
+    assert list(misfits(good | {"hits": [{}]}, Found))
+    assert list(misfits({**good, "timings": {"a": "x"}}, Found))
+
+
+HEAVY = ("numpy", "pydantic", "onnxruntime", "rich", "asyncio", "lancedb", "mcp", "fastapi", "httpx2")
+
+
+def test_the_shell_starts_without_what_only_some_commands_need() -> None:
+    code = f"import sys, homing.cli.main; print(*set(sys.modules) & set({HEAVY!r}))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
+def test_the_shell_completes_commands_and_options(tmp_path: Path, kind: str) -> None:
+    shell = Shell(tmp_path)
+    instructions = {"bash": "complete_bash", "zsh": "complete_zsh", "fish": "complete_fish"}[kind]
+
+    def completed(words: str) -> str:
+        variables = {
+            "_HOMING_COMPLETE": instructions,
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+            "_TYPER_COMPLETE_ARGS": words,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            "_TYPER_COMPLETE_WORD_TO_COMPLETE": words.rsplit(" ", 1)[-1],
+        }
+        return shell(**variables).stdout
+
+    assert "skills" in completed("homing sk")
+    assert "find" in completed("homing skills f")
+    assert "--threshold" in completed("homing skills find --thr")
+
+
+@pytest.mark.slow
+def test_completion_can_be_shown_for_a_shell(tmp_path: Path) -> None:
+    shown = Shell(tmp_path)("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert shown.returncode == 0
+    assert "complete -o default" in shown.stdout
