@@ -75,8 +75,8 @@ class Tokens:
 
     def create(self, user: str, scope: Scope, note: str = "") -> NewToken:
         """A new token for a user. A token has 256 random bits, so a plain hash of it cannot be undone by guessing."""
-        if not user.strip() or not user.isprintable() or len(user) > LONGEST_USER:
-            raise InvalidArgument(f"a user's name is one line of 1 to {LONGEST_USER} characters; got {user[:40]!r}")
+        if not user.strip() or not user.isprintable() or len(user.encode()) > LONGEST_USER:
+            raise InvalidArgument(f"a user's name is one line of 1 to {LONGEST_USER} bytes; got {user[:40]!r}")
         if scope not in SCOPES:
             raise InvalidArgument(f"no scope {scope!r}; known: {', '.join(SCOPES)}")
         token = Token(secrets.token_hex(6), user, scope, note, time.time())
