@@ -47,6 +47,7 @@ def test_the_examples_are_put_in_and_found_at_once(browser: Browser, address: st
         page.locator("#examples").click()
         page.get_by_text("示例已放入").wait_for()
         page.locator(".sources .of-devices strong", has_text="7").wait_for()
+        page.locator(".sources .of-skills strong", has_text="6").wait_for()
         page.locator("button.chip", has_text="打开除卧室以外的灯").click()
         page.wait_for_selector(".of-devices .hit")
         assert "客厅主灯" in page.locator(".group.of-devices").inner_text()
@@ -67,7 +68,7 @@ def test_a_folder_of_skills_is_scanned_with_progress(
         page.get_by_role("button", name="扫描").click()
         page.locator(".cards", has_text="brew-tea").wait_for()
         becomes(page.locator(".empty"), 0)
-        page.locator(".cards a").click()
+        page.locator(".cards a", has_text="brew-tea").click()
         page.locator("pre.prose", has_text="Boil water").wait_for()
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Literal
 
 from homing.app import Homing
-from homing.documents.writer import collection_of
+from homing.documents.archive import collection_of
 from homing.errors import HomingError
 from homing.vectors import Vector
 

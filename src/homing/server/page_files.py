@@ -14,7 +14,6 @@ TYPES: Mapping[str, str] = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "json": "application/json",
-    "md": "text/markdown; charset=utf-8",
     "svg": "image/svg+xml",
 }
 
@@ -29,22 +28,29 @@ class PageFile:
 
 
 def page_files() -> dict[str, PageFile]:
-    """Every file of the page by its path below `/page/`, and the example data below `examples/`.
+    """Every file of the page by its path below `/page/`, and the example home as `examples/home.json`.
 
     Nothing outside this list can be asked for, whatever a path says.
     """
     package = files("homing")
     found = dict(_below(package / "server" / "page"))
-    found.update(_below(package / "examples", "examples/"))
+    found["examples/home.json"] = _read(package / "examples" / "home.json")
     return found
 
 
 def _below(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, PageFile]]:
     for one in folder.iterdir():
         name = prefix + one.name
-        media_type = TYPES.get(one.name.rpartition(".")[2])
         if one.is_dir():
             yield from _below(one, name + "/")
-        elif media_type is not None:
-            content = one.read_bytes()
-            yield name, PageFile(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+        elif _kind(one) in TYPES:
+            yield name, _read(one)
+
+
+def _read(file: Traversable) -> PageFile:
+    content = file.read_bytes()
+    return PageFile(content, TYPES[_kind(file)], f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+
+
+def _kind(file: Traversable) -> str:
+    return file.name.rpartition(".")[2]

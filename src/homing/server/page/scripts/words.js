@@ -44,8 +44,8 @@ export const WORDS = {
   "start.fill": ["还是空的：先放一点进去", "Still empty: put something in"],
   "start.examples": ["放入示例", "Put in the examples"],
   "start.examples.text": [
-    "一篇短篇小说和几份笔记、几条记忆、一个三间房的家。都可以删掉。",
-    "A short story and some notes, a few memories, a home of three rooms. All of it can be deleted again.",
+    "几个技能、一篇短篇小说和几份笔记、几条记忆、一个三间房的家。都可以删掉。",
+    "Some skills, a short story and notes, a few memories, a home of three rooms. All of it can be deleted again.",
   ],
   "start.done": ["示例已放入", "The examples are in"],
 

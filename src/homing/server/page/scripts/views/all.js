@@ -6,6 +6,7 @@ import { putInExamples } from "../examples.js";
 import { icon } from "../icons.js";
 import { number, t } from "../language.js";
 import { failure, forgetDegraded, toast } from "../messages.js";
+import { progressBar } from "../progress.js";
 import { Results } from "../results.js";
 import { addressOf } from "../route.js";
 
@@ -41,7 +42,7 @@ export function all(main, context) {
         : h("div", { class: "chips", "aria-label": t("try") }, questions(counts).map(([source, text]) => h("button", { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } }, text))),
       h("h2", {}, t("start.inside")),
       h("ul", { class: "sources" }, SOURCES.map((source) => tile(source, counts?.[source] ?? (counts === null ? null : 0)))),
-      counts !== null && total > 0 && SOURCES.some((source) => source !== "skills" && !counts[source]) && fill(),
+      counts !== null && total > 0 && SOURCES.every((source) => source === "skills" || !counts[source]) && fill(),
     );
   }
 
@@ -49,12 +50,15 @@ export function all(main, context) {
     const button = h("button", { type: "button", class: "main", id: "examples" }, icon("plus"), t("start.examples"));
     button.addEventListener("click", async () => {
       button.disabled = true;
+      const bar = progressBar();
+      button.after(bar.element);
       try {
-        await putInExamples();
+        await putInExamples(bar.show);
         toast(t("start.done"));
         await start();
       } catch (error) {
         button.disabled = false;
+        bar.element.remove();
         failure(error);
       }
     });

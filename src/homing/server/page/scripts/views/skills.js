@@ -26,7 +26,7 @@ export function skills(main, context) {
         { class: "stack" },
         found.skills.length > 0
           ? h("ul", { class: "cards of-skills" }, found.skills.map(card))
-          : empty("skills", t("skills.empty"), t("skills.empty.text"), command("homing skills scan examples/skills")),
+          : empty("skills", t("skills.empty"), t("skills.empty.text"), command("homing skills scan skills/")),
         scanForm(),
       ),
     );
