@@ -17,7 +17,7 @@ from homing.errors import InvalidArgument, ModelMismatch, ProviderUnavailable, R
 from homing.fusion import DEFAULT_K, Ranking, rrf
 from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Hit, Leg, LegShare, Match, Mode, Notice, Retrieved
-from homing.stores.store import SearchOptions, Store
+from homing.stores.store import MAX_LIMIT, SearchOptions, Store
 from homing.stores.switching import model_of
 from homing.text.tokens import matched_terms
 from homing.vectors import Vector, score_of
@@ -67,8 +67,9 @@ class HybridOptions:
 
     @property
     def leg_limit(self) -> int:
-        """How many matches one leg is asked for."""
-        return max(self.limit, 2 * self.limit + 10 if self.depth is None else self.depth)
+        """How many matches one leg is asked for; a store gives no more than MAX_LIMIT."""
+        wanted = 2 * self.limit + 10 if self.depth is None else self.depth
+        return max(self.limit, min(wanted, MAX_LIMIT))
 
 
 def search(
