@@ -72,6 +72,9 @@ class TestRefusals:
             ("embedding:search", {"projectId": "p"}, "query"),
             ("embedding:search", {"projectId": "", "query": "q"}, "projectId"),
             ("embedding:search", {"projectId": 5, "query": "q"}, "projectId"),
+            ("embedding:search", {"projectId": "a\0b", "query": "q"}, "projectId"),
+            ("embedding:search", {"projectId": "p", "query": "q", "topK": 1.5}, "topK"),
+            ("search:fts:query", {"projectId": "p", "query": "q", "offset": 8_001}, "offset"),
             ("embedding:search", {"projectId": "p", "query": "q", "topK": "20"}, "topK"),
             ("embedding:search", {"projectId": "p", "query": "q", "topK": True}, "topK"),
             ("embedding:search", {"projectId": "p", "query": "q", "topK": 0}, "topK"),
@@ -94,6 +97,10 @@ class TestRefusals:
         assert error["code"] == "INVALID_ARGUMENT"
         assert field in [one["field"] for one in error["details"]["problems"]]
         assert field in error["message"]
+
+    def test_a_whole_number_may_be_written_with_a_point(self, plain: Channels) -> None:
+        assert ask(plain, "embedding:search", projectId="p", query="q", topK=5.0)["results"] == []
+        assert ask(plain, "rag:config:update", topK=3.0) == {"topK": 3, "minScore": 0.7, "maxTokens": 1500}
 
     def test_a_near_miss_is_guessed(self, plain: Channels) -> None:
         error = refused(plain, "embedding:search", {"projectId": "p", "query": "q", "topk": 5})
@@ -197,6 +204,12 @@ class TestSearch:
         pages = [ask(plain, "search:fts:query", **asked, offset=offset) for offset in (0, 10, 20)]
         assert [(len(page["results"]), page["hasMore"]) for page in pages] == [(10, True), (10, True), (5, False)]
         assert len({one["chunkId"] for page in pages for one in page["results"]}) == 25
+
+    def test_the_farthest_page_is_a_page(self, plain: Channels) -> None:
+        ask(plain, "document:save", projectId="p", documentId="d", text="灯塔")
+        asked = {"projectId": "p", "query": "灯塔", "limit": 1000, "offset": 8_000}
+        assert ask(plain, "search:fts:query", **asked)["results"] == []
+        assert len(ask(plain, "search:fts:query", **{**asked, "offset": 0})["results"]) == 1
 
     def test_without_a_model_words_answer_and_say_so(self, plain: Channels) -> None:
         ask(plain, "document:save", projectId="novel", documentId="ch1", text=NOVEL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from homing.channels.message import Fallback, Name, OffsetUnit, Query, Request, Response
 
@@ -71,6 +71,13 @@ class EmbeddingSearchResponse(Response):
 
 class EmbeddingReindexRequest(Request):
     """Bring the index in order: embed what has no vector, one of another model, or a damaged one."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"documentId": {"type": "string"}}, "required": ["documentId"]},
+            "then": {"properties": {"projectId": {"type": "string"}}, "required": ["projectId"]},
+        }
+    )
 
     project_id: Name | None = Field(None, description="null: every project.")
     document_id: Name | None = Field(None, description="null: every document of the project.")

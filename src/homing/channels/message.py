@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from homing.documents.searching import Offsets
 
-Name = Annotated[str, Field(min_length=1, max_length=512)]
+Name = Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[^\x00]+$")]
 Query = Annotated[str, Field(max_length=100_000)]
 OffsetUnit = Annotated[
     Offsets, Field(description="What offsets count: characters, or UTF-16 units as in a JavaScript string.")
@@ -20,6 +20,17 @@ class Request(BaseModel):
     """What a client sends. A number is not a text, and a field that is not known is refused rather than ignored."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers(cls, payload: Any) -> Any:
+        # In JSON 20.0 is a whole number, and some languages write it so.
+        if not isinstance(payload, dict):
+            return payload
+        return {
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in payload.items()
+        }
 
 
 class Response(BaseModel):

@@ -15,7 +15,7 @@ class SearchFtsQueryRequest(Request):
     project_id: Name
     query: Query
     limit: int = Field(20, ge=1, le=1000, description="How many at most.")
-    offset: int = Field(0, ge=0, le=100_000, description="How many to pass over: the next page.")
+    offset: int = Field(0, ge=0, le=8_000, description="How many to pass over: the next page.")
     offset_unit: OffsetUnit = "characters"
 
 

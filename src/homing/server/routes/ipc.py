@@ -116,9 +116,12 @@ def _payload(body: bytes) -> Any:
     if not body.strip():
         return None
     try:
-        return json.loads(body)
+        payload = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidArgument("the body is not JSON; send an object with the fields of the channel") from error
+    if not isinstance(payload, dict):
+        raise InvalidArgument("the body is a JSON object with the fields of the channel")
+    return payload
 
 
 def _answer(envelope: Envelope) -> Response:
@@ -133,7 +136,7 @@ def _answer(envelope: Envelope) -> Response:
 
 def _body(channel: Channel) -> dict[str, Any]:
     schema = channel.request.model_json_schema(by_alias=True)
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
+    return {"required": "required" in schema, "content": {"application/json": {"schema": schema}}}
 
 
 router = ipc_router(lambda caller: Channels(caller.app))
