@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -13,10 +10,9 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-import uvicorn
+from fastapi import FastAPI
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
@@ -25,6 +21,7 @@ from homing.app import Homing
 from homing.mcp import Access
 from homing.mcp.http import McpEndpoint
 from tests.mcp.furnished import call, data_of, error_of
+from tests.server.live import live
 
 pytestmark = pytest.mark.slow
 
@@ -34,21 +31,12 @@ def served(endpoint: McpEndpoint) -> Iterator[str]:
     """The address of a server that routes to the endpoint."""
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with endpoint.running():
             yield
 
-    listening = socket.create_server(("127.0.0.1", 0))
-    site = Starlette(routes=[Route("/mcp", endpoint=endpoint)], lifespan=lifespan)
-    server = uvicorn.Server(uvicorn.Config(site, log_config=None, lifespan="on"))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        listening.close()
+    with live(FastAPI(routes=[Route("/mcp", endpoint=endpoint)], lifespan=lifespan)) as address:
+        yield f"{address}/mcp"
 
 
 @pytest.fixture
