@@ -17,7 +17,7 @@ PICTURES = ROOT / "docs" / "pictures"
 SIZE = {"width": 1280, "height": 800}
 QUALITY = 82
 VIEWS = (
-    ("search", "#/all?q=孤独的感觉", "light", ".hit"),
+    ("search", "#/all?q=一个人守着灯塔", "light", "li:nth-child(2) > .hit"),
     ("home", "#/devices?q=打开除卧室以外的灯", "dark", None),
 )
 

@@ -11,6 +11,7 @@ import { isDegraded, say, tellDegraded } from "./messages.js";
 import { go } from "./route.js";
 
 const BORDER = 0.5;
+const FAR = 0.2;
 
 /** Shows results in `main`; call `search` with each question. `extra` are fields of the request. */
 export class Results {
@@ -146,9 +147,10 @@ function best(group) {
   return group.hits.length === 0 ? -1 : strongest;
 }
 
-/** Below the border, and not a word in common. */
+/** Below the border without a word in common, or so far below it that a word does not help. */
 function isWeak(hit) {
-  return hit.score !== null && hit.score !== undefined && hit.score < BORDER && (hit.matched ?? []).length === 0;
+  if (hit.score === null || hit.score === undefined) return false;
+  return hit.score < (hit.matched?.length > 0 ? FAR : BORDER);
 }
 
 /** The score as a ring that closes. */
