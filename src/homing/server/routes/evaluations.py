@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Path
 
 from homing.evaluation.result import Evaluation, Summary
 from homing.evaluation.saved import list_results, read_result
@@ -25,6 +27,8 @@ def evaluations(caller: Reading) -> Evaluations:
 
 
 @router.get("/{evaluation_id}")
-def evaluation(evaluation_id: str, caller: Reading) -> Evaluation:
+def evaluation(
+    evaluation_id: Annotated[str, Path(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,99}$")], caller: Reading
+) -> Evaluation:
     """One evaluation with all its figures."""
     return read_result(caller.app.settings.data, evaluation_id)

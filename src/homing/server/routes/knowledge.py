@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, UploadFile
 from pydantic import Field
 
+from homing.errors import InvalidArgument, NotFound
 from homing.knowledge import FileInfo, prompt_block
+from homing.knowledge.file_name import file_name
 from homing.server.access import Reading, Writing
 from homing.server.body import Answer, Body, Limit, Name, Query
 from homing.server.failures import FailureBody
@@ -81,8 +83,9 @@ def upload_file(file: UploadFile, caller: Writing) -> FileUploaded:
 @router.post("/search")
 def search_files(body: KnowledgeSearch, caller: Reading) -> KnowledgeFound:
     """Find the passages that a question is about."""
+    names = None if body.file_names is None else [name for name in body.file_names if _can_exist(name)]
     found = caller.app.knowledge(caller.user).search(
-        body.query, limit=body.limit, min_similarity=body.min_similarity, files=body.file_names
+        body.query, limit=body.limit, min_similarity=body.min_similarity, files=names
     )
     group = group_of("knowledge", body.query, found)
     return KnowledgeFound(**dict(group), prompt=prompt_block(found))
@@ -97,7 +100,17 @@ def list_files(caller: Reading, body: Everything | None = None) -> KnowledgeFile
 @router.post("/delete")
 def delete_file(body: KnowledgeDelete, caller: Writing) -> KnowledgeFile:
     """Remove a file and all of its passages."""
+    if not _can_exist(body.file_name):
+        raise NotFound("there is no file of that name, nor can there be")
     return _told(caller.app.knowledge(caller.user).delete(body.file_name))
+
+
+def _can_exist(name: str) -> bool:
+    """Whether a file may be called so: a question about one that may not finds nothing, and is no mistake."""
+    try:
+        return bool(file_name(name))
+    except InvalidArgument:
+        return False
 
 
 def _told(info: FileInfo) -> KnowledgeFile:

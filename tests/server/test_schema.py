@@ -1,0 +1,116 @@
+"""Everything the description of the API promises, tried on the real server by schemathesis: valid and invalid requests,
+other methods, missing tokens; whether statuses, headers and bodies are as described.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+import homing
+from homing.config import Settings
+from homing.server.access import SCOPES, Scope
+from homing.server.application import create_app
+from homing.server.tokens import Tokens
+from tests.server.contents import HOME, MEMORIES, NOVEL
+from tests.server.live import live
+
+ERRORS = {"400", "401", "403", "404", "409", "413", "422", "429", "503"}
+OTHER_ERRORS = ("/ipc", "/v1", "/health")
+"""What answers in a shape of its own: the envelope of channels, OpenAI's, and health itself."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A server with tokens, by scope."""
+
+    address: str
+    tokens: Mapping[Scope, str]
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
+    data = tmp_path_factory.mktemp("described")
+    with homing.open(data, settings=Settings()) as app:
+        tokens = Tokens(data)
+        secrets = {scope: tokens.create("owner", scope).secret for scope in SCOPES}
+        tokens.close()
+        for collection, text in MEMORIES:
+            app.rag.remember(collection, text)
+        for document, text in NOVEL.items():
+            app.documents.save("novel", document, text)
+        app.devices.replace(HOME)
+        with live(create_app(app)) as address:
+            yield Described(address, secrets)
+
+
+def configuration(tokens: Mapping[Scope, str]) -> str:
+    """Every check, on every operation; few are special."""
+
+    def header(scope: Scope) -> str:
+        return f"headers = {{ Authorization = {json.dumps('Bearer ' + tokens[scope])} }}"
+
+    return f"""
+{header("admin")}
+generation.max-examples = 3
+generation.database = "none"
+generation.deterministic = true
+phases.stateful.enabled = false
+
+# Which dimensions a model gives, and that a document is named with its project, no schema can say.
+[[operations]]
+include-path = ["/v1/embeddings", "/ipc/embedding:generate", "/ipc/embedding:reindex"]
+checks.positive_data_acceptance.enabled = false
+
+# Whether a file can be read neither; and every part of a form is a file to who reads it.
+[[operations]]
+include-path = ["/files/text", "/knowledge/upload"]
+checks.positive_data_acceptance.enabled = false
+checks.negative_data_rejection.enabled = false
+
+# Every corner of a large body would take minutes: these are tried at random alone.
+[[operations]]
+include-path-regex = "^/(devices|map|ipc/.*)$"
+phases.coverage.enabled = false
+
+# A scan of whatever folder comes to mind is not tried out.
+[[operations]]
+include-path = "/skills/scan"
+{header("write")}
+"""
+
+
+@pytest.mark.slow
+def test_the_server_is_as_it_is_described(described: Described, tmp_path: Path) -> None:
+    file = tmp_path / "schemathesis.toml"
+    file.write_text(configuration(described.tokens), encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"),
+            *("--config-file", str(file), "--no-color", "run", "--seed", "1", f"{described.address}/openapi.json"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+
+
+@pytest.mark.slow
+def test_every_operation_says_what_it_does_and_how_it_fails(described: Described) -> None:
+    document = httpx2.get(f"{described.address}/openapi.json").json()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert operation.get("description"), (method, path)
+            if not path.startswith(OTHER_ERRORS):
+                assert set(operation["responses"]) >= ERRORS, (method, path)
+            if path != "/health":
+                assert operation["security"] == [{"HTTPBearer": []}], (method, path)
