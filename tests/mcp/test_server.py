@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import anyio
+import pytest
 from mcp import Client
 
 import homing
@@ -44,7 +45,7 @@ def test_calls_run_beside_each_other_and_off_the_event_loop(app: Homing) -> None
     assert anyio.run(run) < 20
 
 
-def test_an_error_that_nobody_foresaw_says_nothing_of_itself(caplog: object) -> None:
+def test_an_error_that_nobody_foresaw_says_nothing_of_itself() -> None:
     def broken(request: object) -> Access:
         raise RuntimeError("the secret is 42")
 
@@ -61,3 +62,12 @@ def test_two_callers_never_see_each_others_data(tmp_path: Path) -> None:
         call(server, "remember", text="我的秘密是蓝色")
         assert data_of(call(server, "recall", query="秘密"))["memories"] == []
         assert data_of(call(server, "search_documents", query="秘密"))["passages"] == []
+
+
+def test_the_server_part_has_it_too() -> None:
+    import homing.server
+
+    assert homing.server.mcp_server is mcp_server
+    assert callable(homing.server.create_app)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = homing.server.nothing
