@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
-from homing.errors import EmbeddingError, ModelMismatch
+from homing.errors import EmbeddingError, ModelMismatch, NotFound
 from homing.records import Metadata, Retrieved, VectorRecord
 from homing.search import HybridOptions, search
 from homing.vectors import Matrix
@@ -135,7 +135,7 @@ class Homing:
         return DocumentService(
             database=self.settings.data / "homing.db",
             store=self.store,
-            embedder=self.embedder,
+            embedder=self._embedder_to_keep(),
             hybrid=self.search_options,
         )
 
@@ -212,6 +212,16 @@ class Homing:
 
         embedder = self.embedder
         return None if embedder is None else provider_for(embedder, model_of(self.store, collection))
+
+    def _embedder_to_keep(self) -> EmbeddingProvider | None:
+        """The embedder, or one that is looked for again whenever it is needed: words answer until it is there."""
+        from homing.embedders.absent import Absent
+
+        try:
+            return self.embedder
+        except NotFound as error:
+            log.warning("documents are found by their words only: %s", error)
+            return Absent(self.models.for_model)
 
     def _embed(self, embedder: EmbeddingProvider, texts: list[str]) -> Matrix | None:
         if not texts:

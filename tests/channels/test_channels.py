@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from homing.channels import CHANNELS, Channels, Work
 from homing.channels.envelope import codes
 from homing.config import EmbeddingSettings, ProviderSettings, Settings
 from homing.embedders.local import LocalProvider
+from homing.embedders.model_folder import BUNDLED
 from homing.embedders.provider import EmbeddingProvider
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.channels.invoking import AFRAID, HARBOUR, KEY, KITCHEN, LONELY, NOVEL, ask, refused, save
@@ -152,7 +154,7 @@ class TestGenerate:
     def test_without_a_model_it_is_not_ready(self, plain: Channels) -> None:
         assert refused(plain, "embedding:generate", {"texts": ["灯"]})["code"] == "MODEL_NOT_READY"
         status = ask(plain, "embedding:status")
-        assert (status["model"], status["dimensions"]) == (None, None)
+        assert (status["model"], status["dimensions"], status["problem"]["code"]) == (None, None, "MODEL_NOT_READY")
 
     def test_a_refused_key_is_not_repeated(self, tmp_path: Path) -> None:
         with LoopbackApi(key="sk-right") as api:
@@ -221,6 +223,23 @@ class TestSearch:
         retrieved = ask(plain, "rag:retrieve", projectId="novel", query="沈舟怕水")
         assert (retrieved["mode"], retrieved["chunks"][0]["text"]) == ("fts-fallback", AFRAID)
         assert retrieved["fallback"]["notice"] == NOTICE
+
+    def test_a_model_that_was_never_fetched_costs_no_document_and_is_used_once_it_is_there(
+        self, tmp_path: Path
+    ) -> None:
+        settings = Settings(models=tmp_path / "models", embedding=EmbeddingSettings(model="own"))
+        with homing.open(tmp_path / "data", settings=settings) as app:
+            channels = Channels(app)
+            ask(channels, "document:save", projectId="novel", documentId="ch1", text=NOVEL)
+            found = ask(channels, "embedding:search", projectId="novel", query="沈舟怕水")
+            assert (found["mode"], found["fallback"]["reason"]) == ("fts-fallback", "vector:MODEL_NOT_READY")
+            assert found["results"][0]["text"] == AFRAID
+            assert "homing models pull own" in ask(channels, "embedding:status")["problem"]["message"]
+            shutil.copytree(BUNDLED, tmp_path / "models" / "own")
+            assert ask(channels, "embedding:reindex")["pending"] == 0
+            found = ask(channels, "embedding:search", projectId="novel", query="孤独的感觉")
+            assert (found["mode"], found["results"][0]["text"]) == ("semantic", LONELY)
+            assert ask(channels, "embedding:status")["problem"] is None
 
     def test_a_dead_api_is_told_and_recovers_by_itself(self, tmp_path: Path) -> None:
         with LoopbackApi(key="sk-over-there") as api, homing.open(tmp_path / "data", settings=remote(api)) as app:

@@ -187,6 +187,8 @@ export interface EmbeddingStatusResponse {
   /** provider/model@dimensions of the default; null where there is none. */
   model: string | null;
   dimensions: number | null;
+  /** Why there is none; whether it answers is told by what asks it. */
+  problem: ModelProblem | null;
   /** How many paragraphs wait for their embedding. */
   pending: number;
 }
@@ -205,6 +207,12 @@ export interface Fallback {
 export interface Highlight {
   start: number;
   end: number;
+}
+
+/** Why there is no model, and what to do. */
+export interface ModelProblem {
+  code: string;
+  message: string;
 }
 
 /** Forget a project with all its documents. */

@@ -15,11 +15,12 @@ from homing.channels.embedding_messages import (
     EmbeddingSearchResult,
     EmbeddingStatusRequest,
     EmbeddingStatusResponse,
+    ModelProblem,
 )
 from homing.channels.fallback import fallback
 from homing.channels.work import Work
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import DimensionMismatch, InvalidArgument, ModelNotReady
+from homing.errors import DimensionMismatch, EmbeddingError, InvalidArgument, ModelNotReady, NotFound
 from homing.records import Hit
 
 DEFAULT = "default"
@@ -86,13 +87,13 @@ def status(app: Homing, request: EmbeddingStatusRequest, work: Work) -> Embeddin
     deadline = time.monotonic() + request.wait_ms / 1000
     while (left := deadline - time.monotonic()) > 0 and not app.documents.flush(min(left, LOOK_UP)):
         work.go_on()
-    projects = app.documents.projects()
-    embedder = app.embedder
-    return EmbeddingStatusResponse(
-        model=None if embedder is None else embedder.id,
-        dimensions=None if embedder is None else embedder.dimensions,
-        pending=sum(one.pending for one in projects if request.project_id in (None, one.id)),
-    )
+    pending = sum(one.pending for one in app.documents.projects() if request.project_id in (None, one.id))
+    try:
+        embedder = _named(app, DEFAULT)
+        return EmbeddingStatusResponse(model=embedder.id, dimensions=embedder.dimensions, problem=None, pending=pending)
+    except (EmbeddingError, NotFound) as error:
+        problem = ModelProblem(code=error.code, message=error.message)
+        return EmbeddingStatusResponse(model=None, dimensions=None, problem=problem, pending=pending)
 
 
 def _result(hit: Hit) -> EmbeddingSearchResult:

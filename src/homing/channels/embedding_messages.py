@@ -102,9 +102,17 @@ class EmbeddingStatusRequest(Request):
     wait_ms: int = Field(0, ge=0, le=600_000, description="How long to wait for the last paragraph to be embedded.")
 
 
+class ModelProblem(Response):
+    """Why there is no model, and what to do."""
+
+    code: str
+    message: str
+
+
 class EmbeddingStatusResponse(Response):
     """How far the background is."""
 
     model: str | None = Field(description="provider/model@dimensions of the default; null where there is none.")
     dimensions: int | None
+    problem: ModelProblem | None = Field(description="Why there is none; whether it answers is told by what asks it.")
     pending: int = Field(description="How many paragraphs wait for their embedding.")
