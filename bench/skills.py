@@ -2,6 +2,7 @@
 
     python bench/skills.py quality FOLDER... [--work CACHE]   # recall@1/@5 and nDCG@10 on golden sets
     python bench/skills.py body FOLDER [--work CACHE]         # what searching the bodies is worth, on real skills
+    python bench/skills.py threshold FOLDER... --others FOLDER... [--questions 300] [--work CACHE]
     python bench/skills.py speed [--sizes 1000 10000]         # a warm question, by the number of skills
     python bench/skills.py scan [--skills 1000] [--peers PYTHON --model FOLDER [--peer-texts 640]]
 
@@ -9,6 +10,9 @@
 tokens). A golden set is a folder with corpus.jsonl (id, name, text, tags), queries.jsonl and qrels.jsonl.
 
 `body` takes the second half of each description away and asks for the skill with it, with and without the bodies.
+
+`threshold` asks the questions of each golden set, and questions about other things (the queries.jsonl of `--others`),
+and counts how many get an answer that scores at least 0.5.
 
 `speed` fills the index with random vectors, five passages a skill, and asks questions that were never asked before, the
 sizes taking turns; the question is embedded by the bundled model.
@@ -65,6 +69,11 @@ def main() -> None:
     body = kinds.add_parser("body")
     body.add_argument("folder", type=Path)
     body.add_argument("--work", type=Path)
+    threshold = kinds.add_parser("threshold")
+    threshold.add_argument("folders", type=Path, nargs="+")
+    threshold.add_argument("--others", type=Path, nargs="+", required=True)
+    threshold.add_argument("--questions", type=int, default=300)
+    threshold.add_argument("--work", type=Path)
     speed = kinds.add_parser("speed")
     speed.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
     speed.add_argument("--rounds", type=int, default=10)
@@ -75,9 +84,14 @@ def main() -> None:
     scan.add_argument("--peer-texts", type=int, default=640)
     asked = parser.parse_args()
     logging.basicConfig(level=logging.ERROR)
-    rows = {"quality": measure_quality, "body": measure_body, "speed": measure_speed, "scan": measure_scan}[asked.kind](
-        asked
-    )
+    measures = {
+        "quality": measure_quality,
+        "body": measure_body,
+        "threshold": measure_threshold,
+        "speed": measure_speed,
+        "scan": measure_scan,
+    }
+    rows = measures[asked.kind](asked)
     show(asked.kind, rows)
     before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     write(RESULTS, {**before, "machine": machine(), asked.kind: rows})
@@ -98,10 +112,7 @@ def _quality_of(folder: Path, embedder: EmbeddingProvider) -> Iterator[dict[str,
     for row in _rows(folder / "qrels.jsonl"):
         relevant.setdefault(row["qid"], {})[row["did"]] = row["score"]
     queries = [query for query in queries if query["id"] in relevant]
-    skills = [
-        Skill(row["name"], row["text"], tuple(row.get("tags", ())), f"/golden/{at}", metadata={"document": row["id"]})
-        for at, row in enumerate(corpus)
-    ]
+    skills = _golden_skills(corpus)
     names = [row["id"] for row in corpus]
     words = KeywordIndex([terms_of(head_words(skill)) for skill in skills])
     heads = embedder.embed([head_text(skill) for skill in skills])
@@ -125,6 +136,13 @@ def _quality_of(folder: Path, embedder: EmbeddingProvider) -> Iterator[dict[str,
             "recall@5": round(statistics.fmean(recall(ranking, right, 5) for ranking, right in judged), 4),
             "nDCG@10": round(statistics.fmean(ndcg(ranking, right) for ranking, right in judged), 4),
         }
+
+
+def _golden_skills(corpus: Sequence[dict[str, Any]]) -> list[Skill]:
+    return [
+        Skill(row["name"], row["text"], tuple(row.get("tags", ())), f"/golden/{at}", metadata={"document": row["id"]})
+        for at, row in enumerate(corpus)
+    ]
 
 
 def _top(scores: Any) -> list[int]:
@@ -169,6 +187,43 @@ def measure_body(asked: argparse.Namespace) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+# The threshold
+
+
+def measure_threshold(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    work = asked.work or Path(tempfile.mkdtemp(prefix="homing-bench-"))
+    embedder = Cached(LocalProvider(), work / "cache.db", by_kind=False)
+    chance = random.Random(5)
+    each = asked.questions // len(asked.others)
+    others = [one["text"] for folder in asked.others for one in _some(_rows(folder / "queries.jsonl"), each, chance)]
+    rows = []
+    for folder in asked.folders:
+        own = [one["text"] for one in _some(_rows(folder / "queries.jsonl"), asked.questions, chance)]
+        with tempfile.TemporaryDirectory() as place, ToolRetrievalService(place, embedder=embedder) as service:
+            skills = _golden_skills(_rows(folder / "corpus.jsonl"))
+            service.index_skills(skills)
+            best = [[service.find_relevant_skills(query, 1)[0].score for query in asked] for asked in (own, others)]
+        rows.append(
+            {
+                "set": folder.name,
+                "skills": len(skills),
+                "own questions answered at 0.5": _share(best[0]),
+                "other questions answered at 0.5": _share(best[1]),
+                "median score, own": round(statistics.median(best[0]), 2),
+                "median score, other": round(statistics.median(best[1]), 2),
+            }
+        )
+    return rows
+
+
+def _some(rows: list[dict[str, Any]], count: int, chance: random.Random) -> list[dict[str, Any]]:
+    return chance.sample(rows, min(count, len(rows)))
+
+
+def _share(scores: Sequence[float]) -> float:
+    return round(statistics.fmean(score >= 0.5 for score in scores), 3)
 
 
 # Speed

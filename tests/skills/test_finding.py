@@ -9,6 +9,7 @@ import pytest
 from homing.embedders.local import LocalProvider
 from homing.errors import InvalidArgument, ModelNotReady, NotFound
 from homing.skills import Skill, ToolRetrievalService
+from homing.skills.ranking import among
 from homing.skills.terms import KeywordIndex, terms_of
 from homing.testing.fake import FakeEmbedder
 from homing.text.tokens import query_terms
@@ -100,11 +101,28 @@ def test_hits_are_sorted_by_the_score_they_report(bundled: ToolRetrievalService)
 
 
 def test_a_shared_word_raises_a_score_and_never_lowers_it(bundled: ToolRetrievalService) -> None:
-    provider = LocalProvider()
-    assert provider.scale is not None
+    scale = among(LocalProvider().scale, len(bundled.list_skills()))
+    assert scale is not None
     for hit in bundled.find_relevant_skills("提交信息", limit=10):
         assert hit.cosine is not None
-        assert hit.score >= provider.scale.score(hit.cosine) - 1e-6
+        assert hit.score >= scale.score(hit.cosine) - 1e-6
+
+
+def test_among_hundreds_what_fits_nothing_stays_below_the_border(tmp_path: Path) -> None:
+    verbs, things = ("分析", "convert", "整理", "deploy", "翻译"), ("表格", "invoices", "日志", "images", "合同")
+    steps = (
+        "先打开文件，检查内容是否完整，再按步骤处理，最后保存结果。 Check the result and tell the user what was done. "
+    )
+    crowd = [
+        Skill(f"skill-{number}", f"{verbs[number % 5]} {things[number // 5 % 5]} {number}", body=steps * 8)
+        for number in range(200)
+    ]
+    with ToolRetrievalService(tmp_path, embedder=LocalProvider()) as service:
+        service.index_skills([*crowd, Skill("git-commit", "生成Git提交信息", body=steps)])
+        for nothing in ("珠穆朗玛峰有多高", "唐朝是哪一年建立的", "how old is the moon", "my knee hurts when it rains"):
+            assert not service.find_relevant_skills(nothing, threshold=0.5), nothing
+        for right in ("写一条提交信息", "write a git commit message"):
+            assert service.find_relevant_skills(right, threshold=0.5)[0].name == "git-commit"
 
 
 def test_when_nothing_fits_the_answer_is_empty_and_says_so(mixed: ToolRetrievalService) -> None:

@@ -91,14 +91,13 @@ def test_the_old_vectors_answer_until_the_new_ones_are_all_there(
 ) -> None:
     monkeypatch.setattr(switch, "PATIENCE", ())
     app.switch.make_default(remote)
-    # One batch gets through, then the provider is gone for good.
-    api.faults = [Fault(), *[Fault(status=500)] * 200]
+    api.always = Fault(status=500)
     with pytest.raises(HomingError):
         app.switch.run()
     assert model_of_skills(app) == OLD
     assert not app.switch.status().finished
     assert app.switch.status().state is not None
-    api.faults = []
+    api.always = None
     app.models.close()
     with homing.open(app.settings.data, settings=Settings()) as again:
         assert again.skills.find_relevant_skills("read a file")[0].name == "file-read"

@@ -7,11 +7,14 @@ counts, the passage a little less. Keywords shorten what is left of the distance
 
 where `shared` is BM25 in units of rare words. So a skill that shares no word with the query keeps its similarity, each
 word that it does share brings it nearer to 1, a score never depends on the other hits, and it reads like a similarity.
-Without a vector the share of the query that a skill holds is its score. An exact name is 1.
+The score is that similarity on the model's scale, whose border moves with the number of skills: 0.5 is where the best
+of them is as likely to be near by chance. Without a vector the share of the query that a skill holds is its score. An
+exact name is 1.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +31,8 @@ LIFT = 0.5
 """How much a shared rare word shortens the distance; measured, see bench/skills.py."""
 BODY_MARGIN = 0.05
 """How much nearer a passage of the body must be than the head to count in its place."""
+CHANCE = 0.75
+"""How much the number of skills counts in a score; measured, see bench/skills.py."""
 SAME = 0.985
 """Cosine of two heads from which on they say the same; equal descriptions do in any case."""
 CROWD = 0.4
@@ -113,10 +118,11 @@ class Ranker:
         candidates = np.flatnonzero(fits > 0) if vector is None else np.arange(self.size)
         order = candidates[np.lexsort((candidates, -fits[candidates]))]
         exact = set(named)
+        readable = None if vector is None else among(scale, self.size)
         return [
             Ranked(
                 position=at,
-                score=_readable(float(fits[at]), None if vector is None else scale),
+                score=_readable(float(fits[at]), readable),
                 cosine=None if cosines is None else float(cosines[at]),
                 passage_cosine=None if best_cosine is None or passage_at[at] < 0 else float(best_cosine[at]),
                 passage=int(passage_at[at]) if passage_at[at] >= 0 else None,
@@ -157,6 +163,17 @@ class Ranker:
 def name_key(text: str) -> str:
     """A name without case, joints and white space: `Git Commit`, `git_commit` and `/git-commit` are one."""
     return _BETWEEN.sub("", fold(text).casefold())
+
+
+def among(scale: Scale | None, size: int) -> Scale | None:
+    """A model's scale for the best of so many: its border says what one pair means, and one of many is near by chance.
+
+    Of n skills each is the right one with odds of 1 to n before anything is known of it, which moves the border by
+    ln(n); a little less, because of many skills several may be right.
+    """
+    if scale is None or size < 2:
+        return scale
+    return Scale(scale.border + CHANCE * math.log(size) / scale.steepness, scale.steepness)
 
 
 def _readable(fit: float, scale: Scale | None) -> float:
