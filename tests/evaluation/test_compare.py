@@ -81,6 +81,13 @@ def test_a_floor_that_means_nothing_lists_what_does(text: str) -> None:
         Demand.parse(text)
 
 
+def test_a_set_without_questions_or_without_documents_has_figures_of_nothing() -> None:
+    for golden in (replace(GOLDEN, questions=()), replace(GOLDEN, corpus={})):
+        found = compare([golden], [FakeEmbedder(64)], [Configuration()])
+        assert all(row.recall_10 == 0 for row in found.rows)
+        assert found.passed
+
+
 def test_two_sets_of_one_name_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="one name"):
         compare([GOLDEN, GOLDEN], [FakeEmbedder(64)], [Configuration()])

@@ -133,7 +133,22 @@ def test_every_threshold_is_weighed() -> None:
     assert thresholds("s", "m", [near]) == []
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"query": "q", "expected": "git"}, "a list of ids"),
+        ({"query": 7, "expected": []}, "`query` is a text"),
+        ({"id": "a", "text": ["x"]}, "`text` is a text"),
+    ],
+)
+def test_a_row_of_the_wrong_kind_says_so(tmp_path: Path, row: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        read_golden(write(tmp_path / "g.jsonl", row))
+
+
 def test_weights_that_mean_nothing_are_refused() -> None:
     for weights in ((0, 0), (-1, 1)):
         with pytest.raises(InvalidArgument, match="weights"):
             Configuration(*weights)
+    with pytest.raises(InvalidArgument, match="not negative"):
+        Configuration(rrf_k=-60)

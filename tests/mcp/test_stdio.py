@@ -138,6 +138,31 @@ def test_a_client_that_speaks_nonsense_is_answered_and_the_next_line_counts(data
     assert (last["id"], last["result"].get("isError", False), code) == (7, False, 0)
 
 
+def test_what_was_remembered_survives_a_kill(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, "mcp", "--data", str(data)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for message in [*HELLO, asked(2, "remember", text="发票在每月第一个工作日开出")]:
+        process.stdin.write(json.dumps(message) + "\n")
+    process.stdin.flush()
+    answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+    process.kill()
+    process.communicate()
+    assert answers[1]["result"]["structuredContent"]["collection"] == "knowledge"
+    again = StdioServerParameters(
+        command=sys.executable, args=["-c", RUN, "mcp", "--data", str(data)], env=environment()
+    )
+    found = data_of(call(again, "recall", query="什么时候开发票"))["memories"]
+    assert [memory["text"] for memory in found] == ["发票在每月第一个工作日开出"]
+
+
 def test_a_wrong_setting_is_told_on_standard_error_and_by_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = subprocess.run(

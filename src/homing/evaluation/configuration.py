@@ -24,6 +24,8 @@ class Configuration:
     def __post_init__(self) -> None:
         if self.vector_weight < 0 or self.keyword_weight < 0 or not (self.vector_weight or self.keyword_weight):
             raise InvalidArgument("weights are not negative, and one of them is more than 0")
+        if self.rrf_k < 0:
+            raise InvalidArgument(f"the k of a fusion is not negative; got {self.rrf_k}")
 
     @property
     def mode(self) -> Literal["semantic", "keyword", "hybrid"]:

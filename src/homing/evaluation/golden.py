@@ -59,7 +59,10 @@ def read_golden(path: Path) -> GoldenSet:
 def _folder(path: Path) -> GoldenSet:
     relevant: dict[str, dict[str, float]] = {}
     for row in _rows(path / "qrels.jsonl", "qid", "did"):
-        relevant.setdefault(str(row["qid"]), {})[str(row["did"])] = float(row.get("score", 1))
+        gain = row.get("score", 1)
+        if not isinstance(gain, int | float):
+            raise InvalidArgument(f"{path / 'qrels.jsonl'}: a score is a number; got {gain!r}")
+        relevant.setdefault(str(row["qid"]), {})[str(row["did"])] = float(gain)
     corpus = {str(row["id"]): document_text(row) for row in _rows(path / "corpus.jsonl", "id", "text")}
     questions = tuple(
         Question(str(row["id"]), row["text"], relevant.get(str(row["id"]), {}))
@@ -73,8 +76,10 @@ def _file(path: Path) -> GoldenSet:
     questions: list[Question] = []
     for row in _rows(path):
         if "query" in row:
-            expected = {str(key): 1.0 for key in row.get("expected", [])}
-            questions.append(Question(str(len(questions)), row["query"], expected))
+            expected = row.get("expected", [])
+            if not isinstance(expected, list):
+                raise InvalidArgument(f"{path}: `expected` is a list of ids; got {expected!r}")
+            questions.append(Question(str(len(questions)), row["query"], {str(key): 1.0 for key in expected}))
         elif "id" in row and "text" in row:
             corpus[str(row["id"])] = document_text(row)
         else:
@@ -102,4 +107,7 @@ def _rows(path: Path, *needed: str) -> Iterator[dict[str, Any]]:
             raise InvalidArgument(f"{path}:{number} is not JSON: {error}") from error
         if not isinstance(row, dict) or any(key not in row for key in needed):
             raise InvalidArgument(f"{path}:{number} must be an object with {', '.join(needed) or 'fields'}")
+        for key in ("text", "query"):
+            if not isinstance(row.get(key, ""), str):
+                raise InvalidArgument(f"{path}:{number}: `{key}` is a text; got {row[key]!r}")
         yield row
