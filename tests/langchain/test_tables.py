@@ -14,7 +14,7 @@ from langchain_postgres import Column, PGEngine, PGVectorStore
 from langchain_postgres.v2.indexes import DistanceStrategy
 from psycopg import sql
 
-from homing.errors import InvalidArgument
+from homing.errors import InvalidArgument, RetrievalFailed
 from homing.langchain import HomingEmbeddings, HybridRetriever, prepare_table
 from homing.testing.fake import FakeEmbedder
 from tests.conftest import Database
@@ -108,3 +108,18 @@ def test_a_table_that_cannot_say_whose_a_row_is_is_refused(engine: PGEngine, nam
         HybridRetriever(opened(engine, name), 1)
     with pytest.raises(InvalidArgument, match="PGVectorStore"):
         prepare_table(object())
+
+
+def test_a_table_that_was_made_anew_is_looked_up_again(engine: PGEngine, name: str, database: Database) -> None:
+    engine.init_vectorstore_table(name, 128)
+    store = opened(engine, name)
+    store.add_texts(TEXTS, metadatas=[{"userId": 1}] * 3)
+    retriever = HybridRetriever(store, 1)
+    assert len(retriever.invoke("退款政策")) == 1
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        table = sql.Identifier(name)
+        connection.execute(sql.SQL("ALTER TABLE {} ALTER langchain_metadata TYPE jsonb").format(table))
+    with pytest.raises(RetrievalFailed):
+        retriever.invoke("退款政策")
+    assert len(retriever.invoke("退款政策")) == 1
+    assert len(HybridRetriever(store, 1).invoke("退款政策")) == 1

@@ -115,7 +115,12 @@ class TableSource:
         try:
             return self._table.run(prepared(False), deadline=deadline)
         except StoreError as error:
-            if error.details.get("sqlstate") not in UNREADABLE_STATES:
+            state = str(error.details.get("sqlstate", ""))
+            if state.startswith("42"):
+                # The statement does not fit the table: it may be another than the one that was looked up.
+                self._known = None
+                _seen.get(self._table.engine, {}).pop(self._table.name, None)
+            if state not in UNREADABLE_STATES:
                 raise
             log.warning("table %s holds metadata that cannot be read as text; reading it carefully", self._table.label)
             return self._table.run(prepared(True), deadline=deadline)
