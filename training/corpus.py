@@ -19,7 +19,7 @@ from encoder import Encoder
 CUTS = 4  # ways in which the sources are cut into passages; teacher vectors are computed for each
 EVERYDAY = (
     "3am", "cataclysm", "crosswoz", "debian_ddtp", "dify_plugins", "homeassistant", "libreoffice_ui", "multiwoz",
-    "ntrex", "tatoeba", "tico", "wesnoth",
+    "ntrex", "prompt_titles", "tatoeba", "tico", "wesnoth",
 )  # fmt: skip
 ORIGINAL = 30_522  # the teacher's vocabulary; newer ids are unknown to it
 
@@ -113,7 +113,7 @@ class Corpus:
     @classmethod
     def read(cls, path: Path, teacher: Encoder, *, device: str, seed: int) -> Corpus:
         file = np.load(path)
-        texts = {name: load_texts(file, name) for name in ("zh", "en", "word", "gloss", "section")}
+        texts = {name: load_texts(file, name) for name in ("zh", "en", "word", "gloss", "section", "request")}
         base, place = {}, 0
         for name, value in texts.items():
             base[name], place = place, place + len(value.flat)
@@ -144,6 +144,9 @@ class Corpus:
         english = slices("en", row, row + 1)
         target = taught(english)
         steady = [group(slices("zh", row, row + 1), target, share, True), group(english, target, 0.5, False)]
+        request = np.arange(len(texts["request"]))
+        polite = target[on_device(file["request_row"])]
+        steady.append(group(slices("request", request, request + 1), polite, 1.0, True))
         word, section = np.arange(len(texts["word"])), np.arange(len(texts["section"]))
         steady.append(group(slices("word", word, word + 1), taught(slices("gloss", word, word + 1)), 1.0, True))
         english = slices("section", section, section + 1)

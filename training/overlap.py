@@ -1,8 +1,8 @@
 """Finds training texts that repeat a development text.
 
 Two texts overlap when they share a run of characters, letters and digits only: 13 of them, most of them
-Chinese, in a Chinese text, 48 in any other. Characters that share an id in the tokenizer (simplified and
-traditional forms) count as one.
+Chinese, in a Chinese text, 48 in any other; short texts overlap when they are the same as a whole. Characters
+that share an id in the tokenizer (simplified and traditional forms) count as one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 CHINESE_RUN, OTHER_RUN = 13, 48
+SHORTEST = 5  # letters or characters: below it, equal texts are words
 STEP = 3  # a training text is probed at every third place, so a run of 15 (50) is always seen
 _NOISE = re.compile(r"[\W_]+")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -26,6 +27,7 @@ class Overlap:
         )
         self._chinese: set[str] = set()
         self._other: set[str] = set()
+        self._whole: set[str] = set()
         for path in sorted(dev.glob("*/*.jsonl")):
             if path.name in ("corpus.jsonl", "queries.jsonl"):
                 for line in path.open(encoding="utf-8"):
@@ -37,6 +39,7 @@ class Overlap:
 
     def _add(self, text: str) -> None:
         plain = self._plain(text)
+        self._whole.add(plain)
         chinese = bool(_CHINESE.search(plain))
         size, found = (CHINESE_RUN, self._chinese) if chinese else (OTHER_RUN, self._other)
         runs = (plain[place : place + size] for place in range(len(plain) - size + 1))
@@ -44,6 +47,8 @@ class Overlap:
 
     def __contains__(self, text: str) -> bool:
         plain = self._plain(text)
+        if len(plain) >= SHORTEST and plain in self._whole:
+            return True
         chinese = bool(_CHINESE.search(plain))
         size, found = (CHINESE_RUN, self._chinese) if chinese else (OTHER_RUN, self._other)
         last = len(plain) - size

@@ -13,7 +13,11 @@ from corpus import Corpus, by_length, with_ends
 from data import CLS, LONGEST, SEP, Texts, load_texts
 from encoder import Encoder
 
-SHARES = {"question": 0.40, "heading_zh": 0.22, "heading_en": 0.13, "lead": 0.25}
+SHARES = {
+    "question": 0.22, "glossed": 0.12, "topic": 0.26, "intent": 0.05,
+    "heading_zh": 0.12, "heading_en": 0.08, "lead": 0.15,
+}  # fmt: skip
+TWINS = 0.75  # topics this close to each other are no negatives for each other's questions
 NEIGHBOURS = 24  # the mined negative is one of a query's nearest wrong documents
 LEAD_SOURCES = ("mdn", "python", "msdocs", "k8s", "github", "django", "libreoffice_help", "istio", "godot", "flutter",
                 "angular", "dify_docs", "d2l", "debian", "ntrex", "tico")  # fmt: skip
@@ -27,6 +31,7 @@ class Pairs:
     queries: Tensor
     documents: Tensor
     excused: Tensor  # queries × documents: neither right nor wrong (the same document again)
+    twins: float | None = None  # documents this close to the right one are excused, too
 
 
 def padded(rows: list[np.ndarray], device: torch.device) -> Tensor:
@@ -55,7 +60,10 @@ class PairSource:
         self._rng = np.random.default_rng(seed)
         self._device = corpus.flat.device
         file, aligned = np.load(prepared / "retrieve.npz"), np.load(prepared / "distil.npz")
-        names = ("title", "heading", "body", "question", "passage", "prefix_zh", "prefix_en")
+        names = (
+            "title", "heading", "body", "question", "passage", "prefix_zh", "prefix_en", "glossed", "topic",
+            "topic_question", "intent", "intent_words", "intent_question", "role", "colon", "polite_zh",
+        )  # fmt: skip
         self._texts = {name: load_texts(file, name) for name in names}
         self._texts |= {name: load_texts(aligned, name) for name in ("zh", "en")}
         self._answer_in = file["answer_in"]
@@ -65,7 +73,14 @@ class PairSource:
             "heading_zh": np.flatnonzero(chinese & good),
             "heading_en": np.flatnonzero(~chinese & good),
             "lead": self._leads(aligned),
+            "glossed": np.arange(len(self._texts["glossed"])),
+            "topic": np.arange(len(self._texts["topic"])),
+            "intent": np.arange(len(self._texts["intent"])),
         }
+        self._starts = {name: file[f"{name}_start"] for name in ("topic", "intent")}
+        # A topic with many questions comes more often, but not as much more often as it has questions.
+        often = np.sqrt(np.diff(self._starts["topic"]))
+        self._often = {"topic": often / often.sum()}
         self._source = aligned["source"]
         self._mined: dict[str, np.ndarray] = {}
         shares = SHARES | shares
@@ -96,12 +111,17 @@ class PairSource:
 
     def draw(self, count: int) -> Pairs:
         kind = self._kinds[self._rng.choice(len(self._kinds), p=self._chance)]
-        rows = self._rng.choice(self._rows[kind], min(count, len(self._rows[kind])), replace=False)
+        rows = self._rng.choice(
+            self._rows[kind], min(count, len(self._rows[kind])), replace=False, p=self._often.get(kind)
+        )
         queries, documents, identity = getattr(self, f"_{kind.split('_')[0]}")(rows)
         own = np.array(identity[: len(rows)])
         excused = torch.from_numpy(own[:, None] == np.array(identity)[None, :])
         excused[torch.arange(len(rows)), torch.arange(len(rows))] = False
-        return Pairs(kind, padded(queries, self._device), padded(documents, self._device), excused.to(self._device))
+        return Pairs(
+            kind, padded(queries, self._device), padded(documents, self._device), excused.to(self._device),
+            TWINS if kind in ("topic", "intent") else None,
+        )  # fmt: skip
 
     def _negatives(self, mined: np.ndarray, own: list[int], documents: str) -> list[int]:
         """One mined document for every other query."""
@@ -113,6 +133,39 @@ class PairSource:
 
     def _equal(self, name: str, one: int, other: int) -> bool:
         return np.array_equal(self._text(name, one), self._text(name, other))
+
+    def _any(self, name: str) -> np.ndarray:
+        return self._text(name, int(self._rng.integers(len(self._texts[name]))))
+
+    def _topic(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+        """A question and its topic, which is bare, named like an assistant, or described by another question."""
+        queries, documents, starts = [], [], self._starts["topic"]
+        for row in rows:
+            first, other = self._rng.integers(starts[row], starts[row + 1], 2)
+            document = [self._text("topic", int(row))]
+            way = self._rng.random()
+            if 0.4 < way < 0.7:
+                document.append(self._any("role"))
+            if way > 0.55 and other != first:
+                document += [self._any("colon"), self._text("topic_question", int(other))]
+            queries.append(np.concatenate([self._any("polite_zh"), self._text("topic_question", int(first))])[:64])
+            documents.append(np.concatenate(document)[:64])
+        return queries, documents, [int(row) for row in rows]
+
+    def _intent(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+        """A request and the name of what it asks for, as an identifier, in words, or both."""
+        queries, documents, starts = [], [], self._starts["intent"]
+        for row in rows:
+            name, words = self._text("intent", int(row)), self._text("intent_words", int(row))
+            both = np.concatenate([name, self._text("colon", 0), words])
+            queries.append(self._text("intent_question", int(self._rng.integers(starts[row], starts[row + 1]))))
+            documents.append((name, words, both)[int(self._rng.integers(3))])
+        return queries, documents, [int(row) for row in rows]
+
+    def _glossed(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+        """A question in dictionary English, and its Chinese passage."""
+        _, documents, identity = self._question(rows)
+        return [self._text("glossed", int(row)) for row in rows], documents, identity
 
     def _question(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
         own = [int(row) for row in self._answer_in[rows]]

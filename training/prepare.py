@@ -1,11 +1,12 @@
 """Turns the raw training texts into token arrays.
 
     python prepare.py --data TRAIN_FOLDER --dev DEV_FOLDER --tokenizer tokenizer.json --cmrc cmrc2018_train.json.xz \
-        --names names.jsonl.xz --out prepared
+        --names names.jsonl.xz --topics topics.jsonl.xz --intents intents.jsonl.xz \
+        --prompts prompts.jsonl.xz --out prepared
 
-Writes `distil.npz` (aligned sentences, dictionary entries and names, English sections) and `retrieve.npz` (headings
-and their sections, questions and their passages). Texts that repeat a development text are left out and counted in
-`prepared.json`.
+Writes `distil.npz` (aligned sentences, dictionary entries and names, English sections, polite requests) and
+`retrieve.npz` (headings and their sections, questions and their passages, questions and their topics). Texts that
+repeat a development text are left out and counted in `prepared.json`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import random
 import re
 from collections import Counter
 from multiprocessing import Pool
@@ -22,9 +24,15 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from data import Texts, read_jsonl, save_texts, tokenise
+from glossing import Glossary
 from overlap import Overlap
 
 WINDOW = 240  # characters of a question's passage; the articles are about twice as long
+POLITE = (
+    "帮我", "请帮我", "请", "我想", "我要", "麻烦你", "麻烦帮我", "能不能帮我", "可以帮我", "帮忙", "请你", "我需要",
+)  # fmt: skip
+REQUESTS = 160_000  # short Chinese texts that come a second time as a polite request
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[^。！？!?；;]*[。！？!?；;]?[」』”）)]*")
 _overlap: Overlap | None = None
 
@@ -110,9 +118,30 @@ def entries(glossary: Path, names: Path) -> tuple[list[str], list[str]]:
     return chinese, english
 
 
+def requests(texts: list[str]) -> tuple[list[str], list[int]]:
+    """Short texts with something polite before them, and the row of each: politeness must not move a vector."""
+    draw = random.Random(3)
+    short = [row for row, text in enumerate(texts) if 2 <= len(text) <= 14 and _CHINESE.search(text)]
+    short = [row for row in short if texts[row][-1] not in "。！？!?:："]
+    rows = sorted(draw.sample(short, min(REQUESTS, len(short))))
+    return [draw.choice(POLITE) + texts[row] for row in rows], rows
+
+
+def by_topic(path: Path, cleaner: Cleaner, kind: str, limit: int | None) -> tuple[list[str], list[str], list[int]]:
+    """Topics, questions in the order of their topics, and where each topic's questions begin."""
+    rows = list(read_jsonl(path))[:limit]
+    kept = cleaner.keep(kind, [[row["question"] for row in rows]])
+    groups: dict[str, list[str]] = {}
+    for row, good in zip(rows, kept, strict=True):
+        if good:
+            groups.setdefault(row["topic"], []).append(row["question"])
+    starts = np.concatenate([[0], np.cumsum([len(group) for group in groups.values()])])
+    return list(groups), [question for group in groups.values() for question in group], starts.tolist()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("data", "dev", "tokenizer", "cmrc", "names", "out"):
+    for name in ("data", "dev", "tokenizer", "cmrc", "names", "topics", "intents", "prompts", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--limit", type=int, help="read only this many rows of each file (to try the pipeline)")
     args = parser.parse_args()
@@ -124,6 +153,7 @@ def main() -> None:
         return tokenise(tokenizer, texts)
 
     pairs = list(read_jsonl(args.data / "pairs.jsonl.xz"))[: args.limit]
+    pairs += list(read_jsonl(args.prompts))[: args.limit]
     kept = cleaner.keep("pair", [[row["zh"] for row in pairs], [row["en"] for row in pairs]])
     pairs = [row for row, good in zip(pairs, kept, strict=True) if good]
     sources = sorted({row["src"] for row in pairs})
@@ -135,6 +165,8 @@ def main() -> None:
         sections = sections[: args.limit] + sections[-args.limit :]
     kept = cleaner.keep("section", [[row["body"] for row in sections]])
     sections = [row for row, good in zip(sections, kept, strict=True) if good]
+    asked_for, asked_row = requests([row["zh"] for row in pairs])
+    cleaner.counts["polite requests"] = len(asked_for)
     save_texts(
         args.out / "distil.npz",
         {
@@ -143,11 +175,16 @@ def main() -> None:
             "word": tokens(chinese[: args.limit]),
             "gloss": tokens(english[: args.limit]),
             "section": tokens([f"{row['heading']}: {row['body']}" for row in sections if row["lang"] == "en"]),
+            "request": tokens(asked_for),
         },
+        request_row=np.array(asked_row, dtype=np.int64),
         source=np.array([sources.index(row["src"]) for row in pairs], dtype=np.int16),
         sources=np.array(sources),
     )
     asked, passages, answer_in, article_of = questions(args.cmrc, cleaner, args.limit)
+    glossed = Glossary(args.data / "glossary.jsonl.xz", args.names)
+    topics, topic_questions, topic_starts = by_topic(args.topics, cleaner, "topic question", args.limit)
+    intents, intent_questions, intent_starts = by_topic(args.intents, cleaner, "intent question", args.limit)
     save_texts(
         args.out / "retrieve.npz",
         {
@@ -156,7 +193,16 @@ def main() -> None:
             "body": tokens([row["body"] for row in sections]),
             "question": tokens(asked),
             "passage": tokens(passages),
+            "glossed": tokens([glossed(text) for text in asked]),
+            "topic": tokens(topics),
+            "topic_question": tokens(topic_questions),
+            "intent": tokens(intents),
+            "intent_words": tokens([name.replace("_", " ") for name in intents]),
+            "intent_question": tokens(intent_questions),
+            "role": tokens(["助手", "专家", "顾问", "老师", "小助手", "分析师", "师", "工具"]),
+            "colon": tokens([":"]),
             "prefix_zh": tokens(["", "", "帮我", "请帮我", "如何", "怎么", "我想", "怎样", "什么是", "请问"]),
+            "polite_zh": tokens(["", "", "", "", *POLITE]),
             "prefix_en": tokens(
                 [
                     "",
@@ -175,6 +221,8 @@ def main() -> None:
         chinese=np.array([row["lang"] == "zh" for row in sections]),
         answer_in=np.array(answer_in),
         article_of=np.array(article_of),
+        topic_start=np.array(topic_starts),
+        intent_start=np.array(intent_starts),
     )
     (args.out / "prepared.json").write_text(json.dumps(cleaner.counts, indent=1) + "\n")
     print(dict(cleaner.counts))

@@ -4,8 +4,8 @@
 
 Every step adds the gradients of two anchor chunks (stage 1's loss, so that vectors stay where they are) and of one
 batch of query and document pairs of one kind, with the other documents of the batch and a mined one per query as
-negatives. Kinds: question → passage, heading → section in both languages, first sentence → rest of the passage in all
-four language directions.
+negatives. Kinds: question → passage, the same with the question glossed into English, question → topic, request →
+intent, heading → section in both languages, first sentence → rest of the passage in all four language directions.
 """
 
 from __future__ import annotations
@@ -34,15 +34,20 @@ def pair_loss(queries: Tensor, documents: Tensor, pairs: Pairs, sigmoid: float) 
     """InfoNCE from query to document, plus a small loss on the cosines themselves."""
     cosine = queries @ documents.T
     truth = torch.arange(len(queries), device=queries.device)
-    loss = functional.cross_entropy((cosine * SCALE).masked_fill(pairs.excused, -1e4), truth)
+    excused = pairs.excused
+    if pairs.twins is not None:
+        with torch.no_grad():
+            excused = excused | (documents[: len(queries)] @ documents.T > pairs.twins)
+        excused[truth, truth] = False
+    loss = functional.cross_entropy((cosine * SCALE).masked_fill(excused, -1e4), truth)
     back = cosine[:, : len(queries)].T
     loss = 0.75 * loss + 0.25 * functional.cross_entropy(
-        (back * SCALE).masked_fill(pairs.excused[:, : len(truth)].T, -1e4), truth
+        (back * SCALE).masked_fill(excused[:, : len(truth)].T, -1e4), truth
     )
     if sigmoid:
         logits = (cosine - BORDER) * PAIR_SCALE
         right = functional.softplus(-logits[truth, truth]).mean()
-        wrong = functional.softplus(logits).masked_fill(pairs.excused, 0.0)
+        wrong = functional.softplus(logits).masked_fill(excused, 0.0)
         wrong[truth, truth] = 0.0
         loss = loss + sigmoid * (right + wrong.sum(1).mean())
     return loss

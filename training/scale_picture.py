@@ -16,6 +16,7 @@ from homing.embedders.local import LocalProvider
 from homing.vectors import Scale
 
 WIDTH, HEIGHT, MARGIN, BINS = 720, 320, 44, 60
+LABEL = 16  # more room at the right, for the label of the score axis
 LOW, HIGH = -0.3, 1.0
 KINDS = (("unrelated", "#9aa5b1"), ("related", "#2f7d6b"))
 
@@ -46,9 +47,9 @@ def picture(unrelated: np.ndarray, related: np.ndarray, scale: Scale) -> str:
     """A standalone SVG: two histograms, the score curve over them, and the border."""
     shares = [np.histogram(c, bins=BINS, range=(LOW, HIGH))[0].max() / len(c) for c in (unrelated, related)]
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + LABEL} {HEIGHT}" font-family="sans-serif" '
         'font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<rect width="{WIDTH + LABEL}" height="{HEIGHT}" fill="white"/>',
     ]
     for (kind, colour), cosines, place in zip(KINDS, (unrelated, related), (0.02, 0.62), strict=True):
         parts += [*bars(cosines, colour, max(shares)), label(across(place), MARGIN - 24, f"{kind} pairs", colour)]
