@@ -7,6 +7,8 @@ whose longest string is a text. Run it from an environment with homing[models], 
 Every contender lives in a process of its own with the same cores. They take turns, one job each a round, so that
 whatever else the machine does meets all of them; the medians of all rounds are compared. On a machine that is busy
 with other work use `--clock cpu --threads 1`: it counts processor time, which waiting for a core does not change.
+Loading is timed apart, LOADS times: cold is a new process from its first import to its first vector, warm is the model
+once more in a process that has it.
 """
 
 from __future__ import annotations
@@ -31,6 +33,20 @@ WORKER = Path(__file__).parent / "workers" / "embedding_worker.py"
 CONTENDERS = ("homing int8", "onnxruntime fp32", "sentence-transformers")
 PEER = "sentence-transformers"
 # name: shortest, longest in tokens, how many texts
+LOADS = 5
+LOADER = """
+import json, sys, time
+clock = time.process_time if sys.argv[1] == "cpu" else time.perf_counter
+started = clock()
+from homing.embedders.local import LocalProvider
+from pathlib import Path
+path = Path(sys.argv[2]) if sys.argv[2:] else None
+LocalProvider(path).embed(["帮我提交代码"])
+cold = clock() - started
+started = clock()
+LocalProvider(path).embed(["帮我提交代码"])
+print(json.dumps({"cold": cold, "warm": clock() - started}))
+"""
 JOBS = {"10 tokens": (8, 12, 128), "60 tokens": (54, 66, 48), "250 tokens": (230, 270, 16), "mixed": (3, 400, 48)}
 
 
@@ -74,6 +90,13 @@ class Contender:
             raise SystemExit(f"{self.name} ended early")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+
+def loading(model: Path | None, clock: str) -> dict[str, float]:
+    """Median seconds from nothing to a first vector: in a new process, and for a second provider in the same one."""
+    command = [sys.executable, "-c", LOADER, clock, *([str(model)] if model else [])]
+    runs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(LOADS)]
+    return {kind: round(statistics.median(run[kind] for run in runs), 3) for kind in ("cold", "warm")}
 
 
 def measure(
@@ -128,7 +151,9 @@ def main() -> None:
         if key != "peak MB"
     }
     rows.append({"": f"{CONTENDERS[0]} is faster by", **speedups, "peak MB": ""})
+    loads = loading(args.model, args.clock)
     show(f"{args.threads} threads, {args.rounds} rounds, {args.clock} clock", rows)
+    print(f"load and first text: {loads['cold']} s in a new process, {loads['warm']} s once more in the same one")
     packages = ("onnxruntime", "tokenizers", "torch", "sentence-transformers")
     versions = {name: version(name) for name in packages}
     write(
@@ -139,6 +164,7 @@ def main() -> None:
             "rounds": args.rounds,
             "clock": args.clock,
             "versions": versions,
+            "load_s": loads,
             "rows": rows,
         },
     )
