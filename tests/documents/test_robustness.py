@@ -118,6 +118,14 @@ def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> 
             assert library.store.check() == []
 
 
+def test_a_long_document_does_not_keep_the_others_waiting(documents: DocumentService) -> None:
+    long = documents.save("p", "long", novel(8000))
+    documents.save("p", "short", "灯塔亮了。").wait(30)
+    assert not long.done
+    assert [hit.text for hit in documents.search("p", "灯塔", mode="keyword", document="short")] == ["灯塔亮了。"]
+    documents.delete("p", "long")
+
+
 def test_a_search_does_not_wait_for_a_long_document_that_is_being_written(documents: DocumentService) -> None:
     documents.save("small", "d", "灯塔亮了。").wait(10)
     documents.save("large", "d", novel(1500))

@@ -185,7 +185,7 @@ def test_what_waits_for_its_vector_is_found_by_words_in_every_mode(
 
 
 def test_a_saved_text_is_found_at_once(documents: DocumentService) -> None:
-    documents.save("p", "d", novel(2000) + "\n\n最后一句提到了独角兽。")
+    documents.save("p", "d", novel(200) + "\n\n最后一句提到了独角兽。")
     assert found(documents, "独角兽") == ["最后一句提到了独角兽。"]
 
 

@@ -165,13 +165,14 @@ class EmbeddingBuffer:
             for thread in self._threads:
                 thread.start()
 
-    def stop(self, timeout: float | None = None, *, drain: bool = True) -> int:
+    def stop(self, timeout: float | None = None, *, drain: bool = True, grace: float = 0.0) -> int:
         """Embed what is left, then stop; returns how many requests remain (they are kept for the next start).
 
         Without a timeout it waits until the queue is empty or everything in it has failed once more. Without `drain`
-        only the batches under way are finished.
+        only the batches under way are finished, for which there are `grace` seconds beyond the timeout: a process that
+        ends while a model is at work may abort.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + timeout + grace
         if self._threads and drain:
             self.flush(timeout)
         self._stopping.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -19,6 +20,7 @@ RETRY = (0.1, 0.5, 1.0, 2.0, 5.0)
 MOST = 8
 MOST_CHARACTERS = 1_000_000
 """How many texts of a document, and of what length together, may wait; then the latest replaces the one before it."""
+WORKERS = 2
 TICK = 1.0
 """Seconds between two looks after what has to be tidied up."""
 
@@ -28,10 +30,11 @@ Write = Callable[[str, str, str], Changes]
 
 @dataclass(slots=True)
 class _Entry:
-    """A text that was taken, and everybody who waits to hear of it."""
+    """A text, when it was taken, and everybody who waits to hear of it."""
 
     text: str
     waiting: list[Saved]
+    taken: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
@@ -53,20 +56,22 @@ class _Job:
 
 
 class Saver:
-    """A queue with one worker. Taking a text costs microseconds, whatever its length.
+    """A queue with a few workers. Taking a text costs microseconds, whatever its length.
 
     Texts of one document are written in order; where they come faster than they can be written, those in between are
-    left out and the latest wins.
+    left out and the latest wins. A long document does not keep the others waiting.
     """
 
-    def __init__(self, write: Write, tidy: Callable[[], None]) -> None:
+    def __init__(self, write: Write, tidy: Callable[[], bool]) -> None:
         self._write = write
         self._tidy = tidy
         self._jobs: dict[Key, _Job] = {}
-        self._current: Key | None = None
+        self._current: set[Key] = set()
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._closing = False
+        # An earlier process may have left something.
+        self._untidy = True
 
     def save(self, project: str, document: str, text: str) -> Saved:
         """Take a text."""
@@ -90,28 +95,47 @@ class Saver:
             return key[0] == project and document in (None, key[1])
 
         with self._changed:
-            self._changed.wait_for(lambda: self._current is None or not concerns(self._current))
+            self._changed.wait_for(lambda: not any(map(concerns, self._current)))
             dropped = [one for one in self._jobs if concerns(one)]
             for key in dropped:
                 for entry in self._jobs.pop(key).entries:
                     _tell(entry, Changes())
+            self._untidy = True
+            self._changed.notify_all()
             return {name for _, name in dropped}
 
-    def settle(self, project: str | None = None, timeout: float | None = None, *, again: bool = False) -> bool:
-        """Wait until every text that was taken is written or has failed once; whether none is left.
+    def settle(
+        self,
+        project: str | None = None,
+        document: str | None = None,
+        *,
+        timeout: float | None = None,
+        patience: float | None = None,
+        again: bool = False,
+    ) -> bool:
+        """Wait until every text that was taken before is written or has failed once; whether none is left.
 
-        With `again`, those that failed before are tried again first.
+        A text is not waited for that was taken more than `patience` seconds ago: searches must not stand still because
+        a long document is written. With `again`, those that failed before are tried again first.
         """
+        called = time.monotonic()
+        if patience is not None:
+            timeout = patience
 
-        def busy() -> bool:
-            return any(project in (None, key[0]) and not job.failures for key, job in self._jobs.items())
+        def concerned() -> list[_Job]:
+            return [job for key, job in self._jobs.items() if project in (None, key[0]) and document in (None, key[1])]
+
+        def settled() -> bool:
+            oldest = -math.inf if patience is None else time.monotonic() - patience
+            return not any(not job.failures and oldest < job.entries[0].taken <= called for job in concerned())
 
         with self._changed:
-            for job in self._jobs.values() if again else ():
-                job.failures, job.due = 0, 0.0
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not busy(), timeout)
-            return not any(project in (None, key[0]) for key in self._jobs)
+            if again:
+                for job in concerned():
+                    job.failures, job.due = 0, 0.0
+                self._changed.notify_all()
+            self._changed.wait_for(settled, timeout)
+            return not concerned()
 
     def start(self) -> None:
         """Start the worker. Starting twice is fine."""
@@ -124,42 +148,47 @@ class Saver:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-            thread = self._thread
-        if thread is not None:
+        for thread in self._threads:
             thread.join(timeout)
         if not written:
             log.error("closing with texts that could not be written: %s", ", ".join(f"{p}/{d}" for p, d in self._jobs))
         return written
 
     def _start(self) -> None:
-        if self._thread is None and not self._closing:
-            self._thread = threading.Thread(target=self._work, name="homing-documents", daemon=True)
-            self._thread.start()
+        if not self._threads and not self._closing:
+            self._threads = [
+                threading.Thread(target=self._work, name=f"homing-documents-{number}", daemon=True)
+                for number in range(WORKERS)
+            ]
+            for thread in self._threads:
+                thread.start()
 
     def _work(self) -> None:
         while True:
             with self._changed:
-                key = self._next()
-                while key is None and not self._closing:
-                    self._changed.wait(self._pause())
-                    key = self._next()
-                    if key is None:
-                        break
                 if self._closing:
                     return
-                self._current = key
-            if key is None:
+                key = self._next()
+                idle = key is None and not self._changed.wait(self._pause())
+                if key is not None:
+                    self._current.add(key)
+                    job = self._jobs[key]
+            if key is not None:
+                self._try(key, job)
+            elif idle and self._untidy:
                 self._tidied()
-            else:
-                self._try(key, self._jobs[key])
 
     def _next(self) -> Key | None:
         now = time.monotonic()
-        return next((key for key, job in self._jobs.items() if job.due <= now), None)
+        return next((key for key, job in self._jobs.items() if job.due <= now and key not in self._current), None)
 
-    def _pause(self) -> float:
+    def _pause(self) -> float | None:
+        """How long to sleep unless something comes; None where only that can give work."""
         now = time.monotonic()
-        return max(0.01, min([TICK, *(job.due - now for job in self._jobs.values())]))
+        waits = [job.due - now for key, job in self._jobs.items() if key not in self._current]
+        if self._untidy:
+            waits.append(TICK)
+        return max(0.01, min(waits)) if waits else None
 
     def _try(self, key: Key, job: _Job) -> None:
         with self._changed:
@@ -175,7 +204,7 @@ class Saver:
             log.exception("%s/%s could not be written", *key)
             error = StoreError(f"{key[0]}/{key[1]} could not be written: {failure}")
         with self._changed:
-            self._current = None
+            self._current.discard(key)
             if error is not None:
                 log.warning("%s/%s waits to be written: %s", *key, error)
                 job.due = time.monotonic() + RETRY[min(job.failures, len(RETRY) - 1)]
@@ -192,11 +221,9 @@ class Saver:
 
     def _tidied(self) -> None:
         try:
-            self._tidy()
+            self._untidy = not self._tidy()
         except HomingError as error:
             log.warning("tidying up after deleted projects is put off: %s", error)
-        with self._changed:
-            self._changed.notify_all()
 
 
 def _tell(entry: _Entry, changes: Changes) -> None:

@@ -105,14 +105,14 @@ class Searcher:
     def _by_words(self, query: Query) -> Retrieved:
         """What the words of the query find; of that, what has its phrases, and more of a word than one character."""
         wanted = phrases(query.text)
-        limit = query.reach + SPARE
-        while True:
-            limit = min(limit, MAX_LIMIT)
-            found = self._ask(query, "keyword", limit)
+        first = query.reach + SPARE
+        # Whoever has a phrase may stand far down; whoever has more than single characters hardly ever does.
+        for limit in (first, first * FURTHER, *((first * FURTHER**2, MAX_LIMIT) if wanted else ())):
+            found = self._ask(query, "keyword", min(limit, MAX_LIMIT))
             kept = [hit for hit in found if holds_all(hit.text, wanted) and says_enough(query.text, hit.keywords)]
-            if len(kept) >= query.reach or len(found) < limit or limit == MAX_LIMIT:
-                return found.with_hits(kept)
-            limit *= FURTHER
+            if len(kept) >= query.reach or len(found) < limit:
+                break
+        return found.with_hits(kept)
 
     def _still_waiting(self, query: Query, known: set[str]) -> list[Hit]:
         """What keywords find among the chunks that have no vector yet."""

@@ -28,9 +28,11 @@ from homing.stores.store import Store
 
 SETTLE = 1.0
 """Seconds that an edited paragraph rests before it is embedded, so that typing in it does not embed every letter."""
-SEARCH_WAITS = 2.0
-"""Seconds that a search waits at most for texts that were saved just before it."""
+PATIENCE = 2.0
+"""Seconds for which searches and lists wait for a text that was saved before them."""
 CLOSING_SECONDS = 5.0
+FINISHING_SECONDS = 30.0
+"""Seconds that a batch under way may take to end when everything else is closed."""
 
 
 class DocumentService:
@@ -90,7 +92,7 @@ class DocumentService:
     ) -> list[Chunk]:
         """The paragraphs of a document in order; `offsets="utf-16"` counts as JavaScript does. Raises NotFound."""
         _checked(project, document)
-        self._saver.settle(project)
+        self._saver.settle(project, document)
         with self._database.reading() as connection:
             row = self._row(project, document, connection)
             stored = self._archive.stored(connection, row)
@@ -124,7 +126,7 @@ class DocumentService:
 
     def projects(self) -> list[ProjectInfo]:
         """What there is, by name."""
-        self._saver.settle()
+        self._saver.settle(patience=PATIENCE)
         with self._database.reading() as connection:
             rows: list[tuple[Any, ...]] = connection.execute(
                 "SELECT project, count(*), sum(chunks) FROM documents GROUP BY project ORDER BY project"
@@ -136,7 +138,7 @@ class DocumentService:
     def documents(self, project: str) -> list[DocumentInfo]:
         """The documents of a project, by name; none where there is no such project."""
         checked_name(project, "project")
-        self._saver.settle(project)
+        self._saver.settle(project, patience=PATIENCE)
         with self._database.reading() as connection:
             rows = self._archive.rows(connection, project)
         collection = collection_of(project)
@@ -184,7 +186,7 @@ class DocumentService:
         """
         checked_name(project, "project")
         asked = Query(project, query, mode, top_k, min_score, offset, document, offsets)
-        self._saver.settle(project, SEARCH_WAITS)
+        self._saver.settle(project, patience=PATIENCE)
         return self._searcher.search(asked)
 
     def retrieve(
@@ -230,7 +232,7 @@ class DocumentService:
         """
         if project is None and document is not None:
             raise InvalidArgument("a document is named without its project; name both")
-        self._saver.settle(project)
+        self._saver.settle(project, document)
         with self._database.reading() as connection:
             if project is not None and document is not None:
                 _checked(project, document)
@@ -277,7 +279,7 @@ class DocumentService:
             return 0
         self._closed = True
         self._saver.close(None)
-        left = self.buffer.stop(timeout, drain=True)
+        left = self.buffer.stop(timeout, grace=FINISHING_SECONDS)
         self._database.close()
         return left
 

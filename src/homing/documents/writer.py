@@ -38,7 +38,7 @@ class _Written:
 
 
 class Writer:
-    """Writes one document at a time. Each write is durable and complete, or did not happen.
+    """Writes documents, each by one thread at a time. A write is durable and complete, or did not happen.
 
     The text, the places of the chunks and the requests to embed them are one transaction. Their words are written right
     after it, so that keywords find what still waits for its vector. Whoever is killed in between leaves the requests
@@ -55,18 +55,17 @@ class Writer:
 
     def write(self, project: str, document: str, text: str) -> Changes:
         """Make the document say this; returns what changed."""
-        with self._lock:
-            done = self._commit(project, document, text)
-            if done.texts or done.changes.removed:
-                collection = collection_of(project)
-                self._store.delete(collection, done.changes.removed)
-                self._write_words(collection, document, done.texts)
-            return done.changes
+        done = self._commit(project, document, text)
+        if done.texts or done.changes.removed:
+            collection = collection_of(project)
+            self._store.delete(collection, done.changes.removed)
+            self._write_words(collection, document, done.texts)
+        return done.changes
 
     def remove(self, project: str, document: str | None) -> set[str]:
         """Take out a document, or with None the whole project; returns the names of those that there were."""
         collection = collection_of(project)
-        with self._lock, self._archive.database.writing() as connection:
+        with self._archive.database.writing() as connection:
             if document is None:
                 rows = self._archive.rows(connection, project)
                 connection.execute("INSERT OR IGNORE INTO document_drops(collection) VALUES (?)", (collection,))
@@ -82,20 +81,22 @@ class Writer:
         self._buffer.notify()
         return {row.id for row in rows}
 
-    def finish_drops(self) -> None:
-        """Drop what deleted projects left: a batch that was under way may have written to one of them."""
+    def finish_drops(self) -> bool:
+        """Drop what deleted projects left, for a batch under way may have written to one; whether nothing is left."""
+        left = False
         with self._archive.database.reading() as connection:
             dropped: list[tuple[Any, ...]] = connection.execute("SELECT collection FROM document_drops").fetchall()
         for (collection,) in dropped:
-            with self._lock:
-                if self._buffer.waiting(collection, removals=True):
-                    continue
-                with self._archive.database.reading() as connection:
-                    used = self._archive.rows(connection, collection.removeprefix(COLLECTION))
-                if not used:
-                    self._store.drop(collection)
-                with self._archive.database.writing() as connection:
-                    connection.execute("DELETE FROM document_drops WHERE collection = ?", (collection,))
+            if self._buffer.waiting(collection, removals=True):
+                left = True
+                continue
+            with self._archive.database.reading() as connection:
+                used = self._archive.rows(connection, collection.removeprefix(COLLECTION))
+            if not used:
+                self._store.drop(collection)
+            with self._archive.database.writing() as connection:
+                connection.execute("DELETE FROM document_drops WHERE collection = ?", (collection,))
+        return not left
 
     def _commit(self, project: str, document: str, text: str) -> _Written:
         while True:
@@ -142,14 +143,21 @@ class Writer:
         front, back = change.rewrite.front, len(stored.chunks) - change.rewrite.back
         between = (block.chunks for block in change.rewrite.between)
         chunks = (*stored.chunks[:front], *between, *stored.chunks[back:])
-        self._known.pop((row.key, row.revision - 1), None)
-        self._known[row.key, row.revision] = Stored(text, row.blocks, chunks)
-        while len(self._known) > 1 and sum(len(one.text) for one in self._known.values()) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+        with self._lock:
+            self._known.pop((row.key, row.revision - 1), None)
+            self._known[row.key, row.revision] = Stored(text, row.blocks, chunks)
+            while len(self._known) > 1 and sum(len(one.text) for one in self._known.values()) > REMEMBERED:
+                del self._known[next(iter(self._known))]
 
     def _write_words(self, collection: str, document: str, texts: dict[str, str]) -> None:
         for page in _pages(texts.items()):
-            self._store.upsert(VectorRecord(one, collection, None, {"document": document}, text) for one, text in page)
+            # What took longer than `HOLD` to get here may have its vector already.
+            known = {record.id: record.text for record in self._store.get(collection, [one for one, _ in page])}
+            self._store.upsert(
+                VectorRecord(one, collection, None, {"document": document}, text)
+                for one, text in page
+                if known.get(one) != text
+            )
             with self._archive.database.writing() as connection:
                 # Asked for again: a batch of another process may have been at it before its words were written.
                 self._buffer.enqueue_within(connection, _requests(collection, document, dict(page)), hold=self._settle)
