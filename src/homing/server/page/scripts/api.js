@@ -77,7 +77,12 @@ async function send(method, path, body, signal) {
   if (body !== undefined && !isForm) headers["content-type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined || isForm ? body : JSON.stringify(body), signal });
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined || isForm ? body : JSON.stringify(body),
+      signal,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "NETWORK", "");
@@ -93,5 +98,10 @@ async function send(method, path, body, signal) {
   } catch {
     // Not one of the server's own answers: the status is all there is to say.
   }
-  throw new ApiError(response.status, told.code ?? `HTTP_${response.status}`, told.message ?? response.statusText, told.details);
+  throw new ApiError(
+    response.status,
+    told.code ?? `HTTP_${response.status}`,
+    told.message ?? response.statusText,
+    told.details,
+  );
 }

@@ -14,14 +14,30 @@ export function bars(rows, measure, label) {
   const span = WIDTH - LEFT - RIGHT;
   const height = rows.length * ROW + 12;
   const drawing = s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label });
-  for (const share of [0.25, 0.5, 0.75, 1]) drawing.append(s("path", { d: `M${LEFT + span * share} 0V${height}`, class: "grid" }));
+  for (const share of [0.25, 0.5, 0.75, 1])
+    drawing.append(s("path", { d: `M${LEFT + span * share} 0V${height}`, class: "grid" }));
   rows.forEach((row, at) => {
     const value = row[measure] ?? 0;
     const y = at * ROW + 8;
     drawing.append(
       s("text", { x: LEFT - 12, y: y + 16, class: "name" }, row.name),
-      s("rect", { x: LEFT, y, width: Math.max(2, span * value), height: ROW - 12, rx: 4, class: value === best ? "best" : "bar-of" }, s("title", {}, `${row.name}: ${value.toFixed(4)}`)),
-      s("text", { x: LEFT + span * value + 8, y: y + 16, class: value === best ? "value strong" : "value" }, value.toFixed(3)),
+      s(
+        "rect",
+        {
+          x: LEFT,
+          y,
+          width: Math.max(2, span * value),
+          height: ROW - 12,
+          rx: 4,
+          class: value === best ? "best" : "bar-of",
+        },
+        s("title", {}, `${row.name}: ${value.toFixed(4)}`),
+      ),
+      s(
+        "text",
+        { x: LEFT + span * value + 8, y: y + 16, class: value === best ? "value strong" : "value" },
+        value.toFixed(3),
+      ),
     );
   });
   return h("div", { class: "scrolls" }, drawing);
@@ -38,12 +54,26 @@ export function sweepLine(rows, measure, label) {
   const best = values.indexOf(high);
   const drawing = s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} 250`, role: "img", "aria-label": label });
   drawing.append(s("path", { d: "M60 200H660", class: "grid" }));
-  drawing.append(s("path", { d: values.map((value, at) => `${at === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join(""), class: "line" }));
+  drawing.append(
+    s("path", {
+      d: values.map((value, at) => `${at === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join(""),
+      class: "line",
+    }),
+  );
   values.forEach((value, at) => {
-    drawing.append(s("circle", { cx: x(at), cy: y(value), r: at === best ? 8 : 4.5, class: at === best ? "best" : "dot" }, s("title", {}, `${sorted[at].name}: ${value.toFixed(4)}`)));
+    drawing.append(
+      s(
+        "circle",
+        { cx: x(at), cy: y(value), r: at === best ? 8 : 4.5, class: at === best ? "best" : "dot" },
+        s("title", {}, `${sorted[at].name}: ${value.toFixed(4)}`),
+      ),
+    );
   });
   drawing.append(s("text", { x: x(best), y: y(high) - 16, class: "value strong middle" }, high.toFixed(3)));
-  drawing.append(s("text", { x: 60, y: 228, class: "value middle" }, t("why.meaning")), s("text", { x: 660, y: 228, class: "value middle" }, t("why.words")));
+  drawing.append(
+    s("text", { x: 60, y: 228, class: "value middle" }, t("why.meaning")),
+    s("text", { x: 660, y: 228, class: "value middle" }, t("why.words")),
+  );
   return h("div", { class: "scrolls" }, drawing);
 }
 

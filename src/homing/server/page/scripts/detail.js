@@ -16,7 +16,11 @@ export function openDetail({ label, className = "", content }, opener, onClose) 
   const opening = panel.hidden;
   returnTo = opener;
   whenClosed = onClose;
-  const close = h("button", { type: "button", class: "quiet close", "aria-label": t("close"), on: { click: closeDetail } }, icon("cross"));
+  const close = h(
+    "button",
+    { type: "button", class: "quiet close", "aria-label": t("close"), on: { click: closeDetail } },
+    icon("cross"),
+  );
   panel.className = `detail ${className}`;
   panel.setAttribute("aria-label", label);
   put(panel, close, content);

@@ -6,7 +6,18 @@ import { highlighted } from "./highlight.js";
 import { described } from "./hits.js";
 import { named, percent, t } from "./language.js";
 
-const SHOWN_ABOVE = new Set(["name", "tags", "why", "explanation", "collection", "document_id", "project_id", "project", "document", "description"]);
+const SHOWN_ABOVE = new Set([
+  "name",
+  "tags",
+  "why",
+  "explanation",
+  "collection",
+  "document_id",
+  "project_id",
+  "project",
+  "document",
+  "description",
+]);
 
 /** {label, className, content} for the panel. */
 export function explanation(group, hit, query) {
@@ -23,13 +34,32 @@ export function explanation(group, hit, query) {
       h("p", { class: "small muted" }, t("why")),
       h("h2", {}, told.title),
       told.place && h("p", { class: "muted small" }, told.place),
-      legs.length > 0 && h("figure", {}, fusionPicture(group, place, `${t("why.picture")}: ${sentence}`), h("figcaption", {}, sentence)),
-      legs.length > 0 && h("div", { class: "shares" }, legs.map((leg) => share(leg, legs))),
+      legs.length > 0 &&
+        h("figure", {}, fusionPicture(group, place, `${t("why.picture")}: ${sentence}`), h("figcaption", {}, sentence)),
+      legs.length > 0 &&
+        h(
+          "div",
+          { class: "shares" },
+          legs.map((leg) => share(leg, legs)),
+        ),
       gauge(hit.score),
       matched(hit, legs),
       reasons(hit),
       passages(hit),
-      told.text && h("section", {}, h("h3", {}, t("why.all")), h("p", { class: "passage" }, highlighted(told.text, told.text === hit.text ? { spans: hit.spans, words: hit.matched } : { words: hit.matched }))),
+      told.text &&
+        h(
+          "section",
+          {},
+          h("h3", {}, t("why.all")),
+          h(
+            "p",
+            { class: "passage" },
+            highlighted(
+              told.text,
+              told.text === hit.text ? { spans: hit.spans, words: hit.matched } : { words: hit.matched },
+            ),
+          ),
+        ),
       told.open && h("a", { class: "button", href: told.open }, t("why.open")),
       details(hit),
     ),
@@ -49,12 +79,21 @@ function share(leg, legs) {
   const part = whole > 0 && leg.share !== null ? leg.share / whole : null;
   const bar = h("div", { class: "bar", "aria-hidden": "true" }, h("i"));
   bar.firstChild.style.width = `${(part ?? 0) * 100}%`;
-  const raw = leg.leg === "vector" ? t("why.cosine", { value: leg.score.toFixed(3) }) : t("why.score", { value: leg.score.toFixed(2) });
+  const raw =
+    leg.leg === "vector"
+      ? t("why.cosine", { value: leg.score.toFixed(3) })
+      : t("why.score", { value: leg.score.toFixed(2) });
   return h(
     "div",
     { class: `share ${leg.leg}` },
     h("strong", {}, t(leg.leg === "vector" ? "why.meaning" : "why.words")),
-    h("span", { class: "small muted" }, [t("why.rank", { n: leg.rank }), raw, leg.weight !== null && t("why.weight", { weight: leg.weight })].filter(Boolean).join(" · ")),
+    h(
+      "span",
+      { class: "small muted" },
+      [t("why.rank", { n: leg.rank }), raw, leg.weight !== null && t("why.weight", { weight: leg.weight })]
+        .filter(Boolean)
+        .join(" · "),
+    ),
     part !== null && h("span", { class: "small part" }, t("why.share", { share: percent(part) })),
     part !== null && bar,
   );
@@ -88,7 +127,11 @@ function matched(hit, legs) {
     {},
     h("h3", {}, t("why.matched")),
     words.length > 0
-      ? h("div", { class: "chips" }, words.map((word) => h("span", { class: "chip" }, h("mark", {}, word))))
+      ? h(
+          "div",
+          { class: "chips" },
+          words.map((word) => h("span", { class: "chip" }, h("mark", {}, word))),
+        )
       : h("p", { class: "small muted" }, t("why.matched.none")),
   );
 }
@@ -101,7 +144,12 @@ function reasons(hit) {
     "section",
     {},
     h("h3", {}, t("why.reasons")),
-    said.length > 0 && h("div", { class: "chips" }, said.map((one) => h("span", { class: "chip" }, named("reason", one)))),
+    said.length > 0 &&
+      h(
+        "div",
+        { class: "chips" },
+        said.map((one) => h("span", { class: "chip" }, named("reason", one))),
+      ),
     extra && h("p", { class: "small muted" }, extra),
   );
 }
@@ -127,12 +175,21 @@ function passages(hit) {
 }
 
 function details(hit) {
-  const rows = Object.entries(hit.metadata ?? {}).filter(([key, value]) => !SHOWN_ABOVE.has(key) && value !== null && value !== "");
+  const rows = Object.entries(hit.metadata ?? {}).filter(
+    ([key, value]) => !SHOWN_ABOVE.has(key) && value !== null && value !== "",
+  );
   rows.unshift(["id", hit.id]);
   return h(
     "details",
     {},
     h("summary", {}, t("why.details")),
-    h("dl", {}, rows.map(([key, value]) => [h("dt", {}, key), h("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value))])),
+    h(
+      "dl",
+      {},
+      rows.map(([key, value]) => [
+        h("dt", {}, key),
+        h("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value)),
+      ]),
+    ),
   );
 }

@@ -14,11 +14,19 @@ export class FloorPlan {
     this.home = home;
     this.devices = new Map();
     this.rooms = new Map();
-    this.element = h("div", { class: "floors" }, floorsOf(home).map((floor) => this.floor(floor)));
+    this.element = h(
+      "div",
+      { class: "floors" },
+      floorsOf(home).map((floor) => this.floor(floor)),
+    );
   }
 
   floor({ name, rooms }) {
-    const plan = h("div", { class: "plan" }, pack(rooms).map((row) => this.row(row)));
+    const plan = h(
+      "div",
+      { class: "plan" },
+      pack(rooms).map((row) => this.row(row)),
+    );
     const drawn = h("section", { class: "floor", "aria-label": name }, h("h2", {}, name), plan);
     const size = rooms.reduce((sum, room) => sum + weight(room), 0);
     drawn.style.flexGrow = String(size);
@@ -27,13 +35,27 @@ export class FloorPlan {
   }
 
   row(rooms) {
-    const line = h("div", { class: "plan-row" }, rooms.map((room) => this.room(room)));
+    const line = h(
+      "div",
+      { class: "plan-row" },
+      rooms.map((room) => this.room(room)),
+    );
     line.style.flexGrow = String(Math.max(...rooms.map(weight)) ** BY_AREA);
     return line;
   }
 
   room(room) {
-    const drawn = h("div", { class: "room", dataset: { room: room.name } }, h("h3", {}, room.name || t("devices.noroom")), h("ul", {}, room.devices.map((device) => this.device(device))), h("span", { class: "excluded" }, t("devices.left-out")));
+    const drawn = h(
+      "div",
+      { class: "room", dataset: { room: room.name } },
+      h("h3", {}, room.name || t("devices.noroom")),
+      h(
+        "ul",
+        {},
+        room.devices.map((device) => this.device(device)),
+      ),
+      h("span", { class: "excluded" }, t("devices.left-out")),
+    );
     drawn.style.flexGrow = String(weight(room));
     this.rooms.set(room.name, drawn);
     return drawn;
@@ -41,7 +63,13 @@ export class FloorPlan {
 
   device(device) {
     const badge = h("span", { class: "badge" });
-    const drawn = h("li", { class: "device", dataset: { device: device.id, type: device.type }, title: device.aliases.join(" · ") || null }, h("span", { class: "glow" }, deviceIcon(device.type)), h("span", { class: "name" }, device.name), badge);
+    const drawn = h(
+      "li",
+      { class: "device", dataset: { device: device.id, type: device.type }, title: device.aliases.join(" · ") || null },
+      h("span", { class: "glow" }, deviceIcon(device.type)),
+      h("span", { class: "name" }, device.name),
+      badge,
+    );
     this.devices.set(device.id, { element: drawn, badge });
     return drawn;
   }
@@ -101,7 +129,12 @@ function floorsOf(home) {
     if (device.members.length > 0) continue;
     roomOn(device.floor ?? floorOf.get(device.room) ?? null, device.room ?? "").devices.push(device);
   }
-  return [...floors].map(([name, rooms]) => ({ name: name || t(floors.size > 1 ? "devices.elsewhere" : "devices.nofloor"), rooms: [...rooms.values()] })).filter((floor) => floor.rooms.length > 0);
+  return [...floors]
+    .map(([name, rooms]) => ({
+      name: name || t(floors.size > 1 ? "devices.elsewhere" : "devices.nofloor"),
+      rooms: [...rooms.values()],
+    }))
+    .filter((floor) => floor.rooms.length > 0);
 }
 
 /** Rooms in rows of about the same weight, so that a floor looks like one. */
@@ -111,7 +144,12 @@ function pack(rooms) {
   const packed = [[]];
   let filled = 0;
   for (const room of rooms) {
-    if (packed.length < rows && packed[packed.length - 1].length > 0 && filled + weight(room) / 2 > (total / rows) * packed.length) packed.push([]);
+    if (
+      packed.length < rows &&
+      packed[packed.length - 1].length > 0 &&
+      filled + weight(room) / 2 > (total / rows) * packed.length
+    )
+      packed.push([]);
     packed[packed.length - 1].push(room);
     filled += weight(room);
   }

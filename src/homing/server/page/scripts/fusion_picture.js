@@ -14,18 +14,30 @@ export function fusionPicture({ hits, mode }, chosen, label) {
   const depth = Math.min(MOST, Math.max(5, hits.length));
   const floor = TOP + (depth + 0.4) * STEP;
   const y = (rank) => (rank > depth ? floor : TOP + (rank - 1) * STEP);
-  const whole = hits.slice(0, depth).every((hit) => hit.legs.every((leg) => !(leg.rank > depth))) && legsOf(hits[chosen]).size === 2;
-  const picture = s("svg", { class: "fusion", viewBox: `0 0 ${WIDTH} ${whole ? floor - 14 : floor + 26}`, role: "img", "aria-label": label });
+  const whole =
+    hits.slice(0, depth).every((hit) => hit.legs.every((leg) => !(leg.rank > depth))) &&
+    legsOf(hits[chosen]).size === 2;
+  const picture = s("svg", {
+    class: "fusion",
+    viewBox: `0 0 ${WIDTH} ${whole ? floor - 14 : floor + 26}`,
+    role: "img",
+    "aria-label": label,
+  });
   picture.append(...ladders(depth, y));
   hits.slice(0, depth).forEach((hit, at) => {
     if (at !== chosen) picture.append(...strands(hit, at + 1, y, false));
   });
-  if (hits[chosen] !== undefined) picture.append(...strands(hits[chosen], chosen + 1, y, true), ...missing(hits[chosen], chosen + 1, y, floor, mode));
+  if (hits[chosen] !== undefined)
+    picture.append(...strands(hits[chosen], chosen + 1, y, true), ...missing(hits[chosen], chosen + 1, y, floor, mode));
   return picture;
 }
 
 function ladders(depth, y) {
-  const heads = [["vector", "why.meaning"], ["fused", "why.fused"], ["keyword", "why.words"]];
+  const heads = [
+    ["vector", "why.meaning"],
+    ["fused", "why.fused"],
+    ["keyword", "why.words"],
+  ];
   const drawn = heads.map(([column, key]) => s("text", { x: COLUMNS[column], y: 20, class: "head" }, t(key)));
   for (let rank = 1; rank <= depth; rank += 1) {
     drawn.push(s("circle", { cx: COLUMNS.vector, cy: y(rank), r: 2.2, class: "rung" }));
@@ -63,9 +75,10 @@ function strands(hit, place, y, strong) {
 
 function knot(leg, column, at) {
   const outward = leg.leg === "vector" ? -1 : 1;
-  const mark = leg.leg === "vector"
-    ? s("circle", { cx: column, cy: at, r: 6, class: "end" })
-    : s("rect", { x: column - 5.5, y: at - 5.5, width: 11, height: 11, rx: 1.5, class: "end" });
+  const mark =
+    leg.leg === "vector"
+      ? s("circle", { cx: column, cy: at, r: 6, class: "end" })
+      : s("rect", { x: column - 5.5, y: at - 5.5, width: 11, height: 11, rx: 1.5, class: "end" });
   const words = s(
     "text",
     { x: column + outward * 13, y: at + 4.5, class: leg.leg === "vector" ? "rank left" : "rank" },
@@ -84,7 +97,10 @@ function missing(hit, place, y, floor, mode) {
       const column = COLUMNS[leg];
       const middle = (column + COLUMNS.fused) / 2;
       return [
-        s("path", { d: `M${column} ${floor}C${middle} ${floor} ${middle} ${y(place)} ${COLUMNS.fused} ${y(place)}`, class: "stub" }),
+        s("path", {
+          d: `M${column} ${floor}C${middle} ${floor} ${middle} ${y(place)} ${COLUMNS.fused} ${y(place)}`,
+          class: "stub",
+        }),
         s("text", { x: column, y: floor + 18, class: "none" }, t(leg === silent ? "why.silent" : "why.notfound")),
       ];
     });

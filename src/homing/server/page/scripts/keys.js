@@ -76,7 +76,18 @@ function showKeys() {
     "dialog",
     { id: "keys-dialog", "aria-label": t("keys") },
     h("h2", {}, t("keys")),
-    h("dl", {}, rows.map(([keys, words]) => [h("dt", {}, keys.map((key) => [h("kbd", {}, key), " "])), h("dd", {}, t(words))])),
+    h(
+      "dl",
+      {},
+      rows.map(([keys, words]) => [
+        h(
+          "dt",
+          {},
+          keys.map((key) => [h("kbd", {}, key), " "]),
+        ),
+        h("dd", {}, t(words)),
+      ]),
+    ),
     h("form", { method: "dialog" }, h("button", { class: "main" }, t("close"))),
   );
   document.body.append(dialog);

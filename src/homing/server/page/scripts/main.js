@@ -50,7 +50,13 @@ function show() {
     // A place of its own: what a view that was left still draws is seen by nobody.
     const place = h("div", {}, h("p", { class: "loading muted" }, t("loading")));
     put(main, place);
-    const context = { parts: route.parts, query: () => box.value.trim(), setQuery, refreshCounts, refresh: () => hear(box.value.trim()) };
+    const context = {
+      parts: route.parts,
+      query: () => box.value.trim(),
+      setQuery,
+      refreshCounts,
+      refresh: () => hear(box.value.trim()),
+    };
     shown = { key, where, name, view: VIEWS[name](place, context) };
     window.scrollTo(0, 0);
   }
@@ -111,7 +117,9 @@ function drawFrame() {
   document.title = shown.name === "all" ? "Homing" : `${t(`tab.${shown.name}`)} · Homing`;
   put(document.getElementById("skip"), t("skip"));
   put(document.getElementById("query-label"), t("search.label"));
-  const asks = ["skills", "documents", "memory", "devices", "map"].includes(shown.name) ? `search.${shown.name}` : "search.all";
+  const asks = ["skills", "documents", "memory", "devices", "map"].includes(shown.name)
+    ? `search.${shown.name}`
+    : "search.all";
   box.placeholder = t(NARROW.matches && asks === "search.all" ? "search.label" : asks);
   const languages = document.getElementById("language");
   put(languages, t("language.short"));
@@ -137,7 +145,12 @@ function drawRail() {
       name === "map" && h("hr"),
       h(
         "a",
-        { class: `of-${name}`, href: addressOf(name, [], box.value.trim()), "aria-current": name === shown.name ? "page" : null, dataset: { view: name } },
+        {
+          class: `of-${name}`,
+          href: addressOf(name, [], box.value.trim()),
+          "aria-current": name === shown.name ? "page" : null,
+          dataset: { view: name },
+        },
         icon(name),
         t(`tab.${name}`),
         counts[name] > 0 && h("span", { class: "count" }, number(counts[name])),
@@ -158,7 +171,14 @@ async function refreshCounts() {
       return found.devices.length;
     }),
   };
-  await Promise.all(Object.entries(asked).map(([name, one]) => one.then((count) => (counts[name] = count), () => delete counts[name])));
+  await Promise.all(
+    Object.entries(asked).map(([name, one]) =>
+      one.then(
+        (count) => (counts[name] = count),
+        () => delete counts[name],
+      ),
+    ),
+  );
   drawRail();
   return { ...counts, sentence: said };
 }
@@ -173,7 +193,14 @@ function askForToken() {
   const dialog = h(
     "dialog",
     { "aria-label": t("token.title") },
-    h("form", { method: "dialog", class: "stack" }, h("h2", {}, t("token.title")), h("p", { class: "muted" }, t("token.text")), field, h("button", { class: "main" }, t("token.use"))),
+    h(
+      "form",
+      { method: "dialog", class: "stack" },
+      h("h2", {}, t("token.title")),
+      h("p", { class: "muted" }, t("token.text")),
+      field,
+      h("button", { class: "main" }, t("token.use")),
+    ),
   );
   document.body.append(dialog);
   dialog.showModal();

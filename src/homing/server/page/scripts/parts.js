@@ -8,12 +8,25 @@ const SURE_FOR = 3000;
 
 /** A title with a sentence under it, and what stands to its right. */
 export function heading(title, text, ...aside) {
-  return h("div", { class: "head" }, h("h1", {}, title), aside.length > 0 && h("div", { class: "aside row" }, aside), text && h("p", {}, text));
+  return h(
+    "div",
+    { class: "head" },
+    h("h1", {}, title),
+    aside.length > 0 && h("div", { class: "aside row" }, aside),
+    text && h("p", {}, text),
+  );
 }
 
 /** What to do next, where there is nothing yet. */
 export function empty(sign, title, text, ...next) {
-  return h("section", { class: `empty of-${sign}` }, icon(sign, { class: "sign" }), h("h2", {}, title), h("p", {}, text), next);
+  return h(
+    "section",
+    { class: `empty of-${sign}` },
+    icon(sign, { class: "sign" }),
+    h("h2", {}, title),
+    h("p", {}, text),
+    next,
+  );
 }
 
 /** A command of the shell, to be copied. */
@@ -61,14 +74,25 @@ export function segments(label, choices, chosen, choose) {
     "div",
     { class: "segments", role: "group", "aria-label": label },
     choices.map(([value, text]) =>
-      h("button", { type: "button", "aria-pressed": String(value === chosen), on: { click: () => choose(value) } }, text),
+      h(
+        "button",
+        { type: "button", "aria-pressed": String(value === chosen), on: { click: () => choose(value) } },
+        text,
+      ),
     ),
   );
 }
 
 /** A button that opens the file chooser. */
 export function fileButton(label, accept, choose, { several = false } = {}) {
-  const input = h("input", { type: "file", accept, multiple: several, class: "unseen", tabindex: "-1", "aria-hidden": "true" });
+  const input = h("input", {
+    type: "file",
+    accept,
+    multiple: several,
+    class: "unseen",
+    tabindex: "-1",
+    "aria-hidden": "true",
+  });
   input.addEventListener("change", () => {
     const files = [...input.files];
     input.value = "";

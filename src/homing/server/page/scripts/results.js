@@ -50,20 +50,44 @@ export class Results {
     const took = Math.max(0, ...groups.map((group) => group.took_ms ?? 0));
     say(isDegraded() ? t("results.said.degraded", { n: total }) : t("results.said", { n: total, ms: number(took) }));
     const drawn = filled.map((group) => this.group(group));
-    put(this.main, h("div", { class: "results", role: "region", "aria-label": t("results.region") }, drawn.length > 0 ? drawn : nothing(this.query)));
+    put(
+      this.main,
+      h(
+        "div",
+        { class: "results", role: "region", "aria-label": t("results.region") },
+        drawn.length > 0 ? drawn : nothing(this.query),
+      ),
+    );
     if (focused !== undefined) this.main.querySelector(`[data-hit="${CSS.escape(focused)}"]`)?.focus();
     this.refreshDetail(filled);
   }
 
   group(group) {
     const strong = group.hits.filter((hit) => !isWeak(hit));
-    const folded = !this.unfolded.has(group.source) && strong.length < group.hits.length && this.request.sources.length > 1;
-    const list = h("ul", { class: "hits" }, (folded ? strong : group.hits).map((hit) => h("li", {}, this.hit(group, hit))));
-    const more = folded && h(
-      "button",
-      { type: "button", class: "quiet more", on: { click: () => { this.unfolded.add(group.source); list.replaceChildren(...group.hits.map((hit) => h("li", {}, this.hit(group, hit)))); more.remove(); } } },
-      t("results.weaker", { n: group.hits.length - strong.length }),
+    const folded =
+      !this.unfolded.has(group.source) && strong.length < group.hits.length && this.request.sources.length > 1;
+    const list = h(
+      "ul",
+      { class: "hits" },
+      (folded ? strong : group.hits).map((hit) => h("li", {}, this.hit(group, hit))),
     );
+    const more =
+      folded &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet more",
+          on: {
+            click: () => {
+              this.unfolded.add(group.source);
+              list.replaceChildren(...group.hits.map((hit) => h("li", {}, this.hit(group, hit))));
+              more.remove();
+            },
+          },
+        },
+        t("results.weaker", { n: group.hits.length - strong.length }),
+      );
     return h(
       "section",
       { class: `group of-${group.source}`, "aria-label": t(`tab.${group.source}`) },
@@ -71,8 +95,17 @@ export class Results {
         "header",
         {},
         h("h2", {}, t(`tab.${group.source}`)),
-        h("span", { class: "muted small" }, `${named("mode", group.mode)} · ${number(group.took_ms ?? 0, group.took_ms < 10 ? 1 : 0)} ms`),
-        this.request.sources.length > 1 && h("button", { type: "button", class: "quiet small only", on: { click: () => go(group.source, [], this.query) } }, t("results.more", { source: t(`tab.${group.source}`) })),
+        h(
+          "span",
+          { class: "muted small" },
+          `${named("mode", group.mode)} · ${number(group.took_ms ?? 0, group.took_ms < 10 ? 1 : 0)} ms`,
+        ),
+        this.request.sources.length > 1 &&
+          h(
+            "button",
+            { type: "button", class: "quiet small only", on: { click: () => go(group.source, [], this.query) } },
+            t("results.more", { source: t(`tab.${group.source}`) }),
+          ),
       ),
       list,
       more,
@@ -91,14 +124,24 @@ export class Results {
         "aria-expanded": String(this.opened === `${group.source}:${hit.id}`),
         "aria-controls": "detail",
         // While an explanation is open it follows the arrows.
-        on: { click: () => this.open(group, hit, button), focus: () => this.opened !== null && detailIsBeside() && this.open(group, hit, button) },
+        on: {
+          click: () => this.open(group, hit, button),
+          focus: () => this.opened !== null && detailIsBeside() && this.open(group, hit, button),
+        },
       },
       ring(hit.score),
       h(
         "span",
         { class: "what" },
-        h("span", { class: "title" }, h("span", {}, highlighted(told.title, marks)), told.place && h("span", { class: "place" }, told.place)),
-        told.text && told.text !== told.title && h("span", { class: "text" }, highlighted(excerpt(told.text, marks), marks)),
+        h(
+          "span",
+          { class: "title" },
+          h("span", {}, highlighted(told.title, marks)),
+          told.place && h("span", { class: "place" }, told.place),
+        ),
+        told.text &&
+          told.text !== told.title &&
+          h("span", { class: "text" }, highlighted(excerpt(told.text, marks), marks)),
       ),
       h("span", { class: "legs" }, legMarks(hit)),
     );
@@ -107,7 +150,9 @@ export class Results {
 
   open(group, hit, button) {
     this.opened = `${group.source}:${hit.id}`;
-    this.main.querySelectorAll(".hit").forEach((one) => one.setAttribute("aria-expanded", String(one.dataset.hit === this.opened)));
+    this.main
+      .querySelectorAll(".hit")
+      .forEach((one) => one.setAttribute("aria-expanded", String(one.dataset.hit === this.opened)));
     openDetail(explanation(group, hit, this.query), button, () => {
       this.opened = null;
       this.main.querySelectorAll(".hit").forEach((one) => one.setAttribute("aria-expanded", "false"));
@@ -154,15 +199,28 @@ function isWeak(hit) {
 }
 
 /** The score as a ring that closes. */
-export function ring(score) {
+function ring(score) {
   const around = 2 * Math.PI * 15;
   const known = score !== null && score !== undefined;
   const part = known ? Math.max(0, Math.min(1, score)) : 0;
   return s(
     "svg",
-    { class: known ? "ring" : "ring open", viewBox: "0 0 40 40", role: "img", "aria-label": known ? t("why.score", { value: score.toFixed(2) }) : t("mode.keyword") },
+    {
+      class: known ? "ring" : "ring open",
+      viewBox: "0 0 40 40",
+      role: "img",
+      "aria-label": known ? t("why.score", { value: score.toFixed(2) }) : t("mode.keyword"),
+    },
     s("circle", { cx: 20, cy: 20, r: 15, class: "track" }),
-    known && s("circle", { cx: 20, cy: 20, r: 15, class: "arc", "stroke-dasharray": `${(part * around).toFixed(1)} ${around.toFixed(1)}`, transform: "rotate(-90 20 20)" }),
+    known &&
+      s("circle", {
+        cx: 20,
+        cy: 20,
+        r: 15,
+        class: "arc",
+        "stroke-dasharray": `${(part * around).toFixed(1)} ${around.toFixed(1)}`,
+        transform: "rotate(-90 20 20)",
+      }),
     s("text", { x: 20, y: 24 }, known ? String(Math.round(part * 100)) : "–"),
   );
 }
@@ -173,10 +231,20 @@ function legMarks(hit) {
     .filter((leg) => leg.rank !== null && (leg.leg === "vector" || leg.leg === "keyword"))
     .map((leg) => {
       const key = leg.leg === "vector" ? "why.meaning" : "why.words";
-      return h("span", { class: `leg ${leg.leg}`, title: `${t(key)} ${t("why.rank", { n: leg.rank })}` }, h("span", { class: "unseen" }, t(key)), String(leg.rank));
+      return h(
+        "span",
+        { class: `leg ${leg.leg}`, title: `${t(key)} ${t("why.rank", { n: leg.rank })}` },
+        h("span", { class: "unseen" }, t(key)),
+        String(leg.rank),
+      );
     });
 }
 
 function nothing(query) {
-  return h("div", { class: "nothing" }, h("h2", {}, t("results.none", { query })), h("p", { class: "muted" }, t("results.none.hint")));
+  return h(
+    "div",
+    { class: "nothing" },
+    h("h2", {}, t("results.none", { query })),
+    h("p", { class: "muted" }, t("results.none.hint")),
+  );
 }

@@ -2,7 +2,10 @@
 
 export function readRoute() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [view, ...parts] = path.split("/").map(decodePart).filter((part) => part !== "");
+  const [view, ...parts] = path
+    .split("/")
+    .map(decodePart)
+    .filter((part) => part !== "");
   return { view: view ?? "all", parts, query: new URLSearchParams(search).get("q") ?? "" };
 }
 

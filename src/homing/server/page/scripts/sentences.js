@@ -13,6 +13,10 @@ export function sentencesFor(home) {
   const climate = home.devices.find((one) => CLIMATE.test(one.type) && /[\u4e00-\u9fff]/.test(one.name) === chinese);
   const said = chinese
     ? [other && `打开除${left}以外的灯`, climate && `把${climate.name}调到26度`, other && `关掉${other}所有的灯`]
-    : [other && `turn on the lights except in the ${left.toLowerCase()}`, climate && `set the ${climate.name.toLowerCase()} to 21 degrees`, other && `turn off all lights in the ${other.toLowerCase()}`];
+    : [
+        other && `turn on the lights except in the ${left.toLowerCase()}`,
+        climate && `set the ${climate.name.toLowerCase()} to 21 degrees`,
+        other && `turn off all lights in the ${other.toLowerCase()}`,
+      ];
   return said.filter(Boolean);
 }

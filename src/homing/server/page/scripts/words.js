@@ -79,10 +79,22 @@ export const WORDS = {
   "why.matched": ["对上的词", "Matching words"],
   "why.matched.none": ["没有相同的词：完全靠意思找到", "No word in common: found by meaning alone"],
   "why.relatedness": ["相关度", "Relatedness"],
-  "why.relatedness.text": ["0.5 是模型眼里“有关”与“无关”的分界", "0.5 is where the model draws the line between related and unrelated"],
-  "why.sentence.both": ["按意思排第 {v}，按字面排第 {k}；合起来第 {n}。", "No. {v} by meaning and no. {k} by words; no. {n} together."],
-  "why.sentence.vector": ["按意思排第 {v}；字面上没有对上。合起来第 {n}。", "No. {v} by meaning; no words matched. No. {n} together."],
-  "why.sentence.keyword": ["字面排第 {k}；按意思没有进入候选。合起来第 {n}。", "No. {k} by words; not among the nearest by meaning. No. {n} together."],
+  "why.relatedness.text": [
+    "0.5 是模型眼里“有关”与“无关”的分界",
+    "0.5 is where the model draws the line between related and unrelated",
+  ],
+  "why.sentence.both": [
+    "按意思排第 {v}，按字面排第 {k}；合起来第 {n}。",
+    "No. {v} by meaning and no. {k} by words; no. {n} together.",
+  ],
+  "why.sentence.vector": [
+    "按意思排第 {v}；字面上没有对上。合起来第 {n}。",
+    "No. {v} by meaning; no words matched. No. {n} together.",
+  ],
+  "why.sentence.keyword": [
+    "字面排第 {k}；按意思没有进入候选。合起来第 {n}。",
+    "No. {k} by words; not among the nearest by meaning. No. {n} together.",
+  ],
   "why.sentence.words-only": ["只按字面：第 {k}。", "By words alone: no. {k}."],
   "why.reasons": ["理由", "Reasons"],
   "why.all": ["全文", "Text"],
@@ -96,17 +108,29 @@ export const WORDS = {
   "reason.command_hit": ["能做这件事", "can do this"],
 
   "skills.title": ["技能", "Skills"],
-  "skills.text": ["带 SKILL.md 的文件夹。说出要做的事，最合适的排在前面。", "Folders with a SKILL.md. Say what needs doing and the fitting ones come first."],
+  "skills.text": [
+    "带 SKILL.md 的文件夹。说出要做的事，最合适的排在前面。",
+    "Folders with a SKILL.md. Say what needs doing and the fitting ones come first.",
+  ],
   "skills.empty": ["还没有技能", "No skills yet"],
-  "skills.empty.text": ["把一个放着 SKILL.md 文件夹的目录扫描进来：", "Scan a directory that holds folders with a SKILL.md:"],
+  "skills.empty.text": [
+    "把一个放着 SKILL.md 文件夹的目录扫描进来：",
+    "Scan a directory that holds folders with a SKILL.md:",
+  ],
   "skills.folder": ["这台机器上的目录", "Folder on this machine"],
   "skills.scan": ["扫描", "Scan"],
   "skills.scanned": ["扫描完成", "Scanned"],
 
   "documents.title": ["文档", "Documents"],
-  "documents.text": ["改动一段，只有这一段重新计算向量。", "Change one paragraph, and only that one is embedded again."],
+  "documents.text": [
+    "改动一段，只有这一段重新计算向量。",
+    "Change one paragraph, and only that one is embedded again.",
+  ],
   "documents.empty": ["还没有文档", "No documents yet"],
-  "documents.empty.text": ["新写一份，拖一个文件进来，或者用命令行：", "Write one, drop a file here, or use the shell:"],
+  "documents.empty.text": [
+    "新写一份，拖一个文件进来，或者用命令行：",
+    "Write one, drop a file here, or use the shell:",
+  ],
   "documents.new": ["新文档", "New document"],
   "documents.upload": ["上传文件", "Upload files"],
   "documents.project": ["项目", "Project"],
@@ -118,8 +142,14 @@ export const WORDS = {
   "documents.pending": ["{n} 段待计算", "{n} waiting"],
   "documents.back": ["全部文档", "All documents"],
   "documents.unsaved": ["有未保存的改动", "Unsaved changes"],
-  "documents.saved": ["已保存：重新计算 {changed} 段，沿用 {unchanged} 段，移动 {moved} 段，删去 {removed} 段", "Saved: {changed} embedded again, {unchanged} kept, {moved} moved, {removed} removed"],
-  "documents.start": ["在左边写点什么，保存后这里会显示每一段的状态。", "Write something and save; each paragraph shows its state here."],
+  "documents.saved": [
+    "已保存：重新计算 {changed} 段，沿用 {unchanged} 段，移动 {moved} 段，删去 {removed} 段",
+    "Saved: {changed} embedded again, {unchanged} kept, {moved} moved, {removed} removed",
+  ],
+  "documents.start": [
+    "在左边写点什么，保存后这里会显示每一段的状态。",
+    "Write something and save; each paragraph shows its state here.",
+  ],
   "documents.added": ["已加入 {name}", "{name} was added"],
   "documents.drop": ["放开即可上传", "Drop to upload"],
   "state.changed": ["重新计算", "embedded again"],
@@ -130,7 +160,10 @@ export const WORDS = {
   "state.done": ["已算好", "done"],
 
   "memory.title": ["记忆", "Memory"],
-  "memory.text": ["记下的话先入库，再在后台计算向量；提问时按意思取回。", "What is remembered is kept at once and embedded in the background; questions bring it back by meaning."],
+  "memory.text": [
+    "记下的话先入库，再在后台计算向量；提问时按意思取回。",
+    "What is remembered is kept at once and embedded in the background; questions bring it back by meaning.",
+  ],
   "memory.empty": ["还没有记忆", "Nothing remembered yet"],
   "memory.empty.text": ["写下第一条，或者用命令行：", "Write the first one, or use the shell:"],
   "memory.new": ["记下一条", "Remember something"],
@@ -147,9 +180,15 @@ export const WORDS = {
   "kind.learning": ["经验", "learning"],
 
   "devices.title": ["家", "Home"],
-  "devices.text": ["在上面的框里说一句话，看它指的是哪些设备。回车执行，接着说“再亮一点”也行。", "Say something in the box above and see which devices it means. Enter does it; “a bit brighter” may follow."],
+  "devices.text": [
+    "在上面的框里说一句话，看它指的是哪些设备。回车执行，接着说“再亮一点”也行。",
+    "Say something in the box above and see which devices it means. Enter does it; “a bit brighter” may follow.",
+  ],
   "devices.empty": ["家里还没有设备", "No devices yet"],
-  "devices.empty.text": ["放入示例的家，选一个导出的 JSON 文件，或者用命令行：", "Put in the example home, choose an exported JSON file, or use the shell:"],
+  "devices.empty.text": [
+    "放入示例的家，选一个导出的 JSON 文件，或者用命令行：",
+    "Put in the example home, choose an exported JSON file, or use the shell:",
+  ],
   "devices.example": ["放入示例的家", "Use the example home"],
   "devices.file": ["选择文件", "Choose a file"],
   "devices.loaded": ["家已更新", "The home was updated"],
@@ -176,17 +215,26 @@ export const WORDS = {
   "quantifier.except": ["除此以外全部", "all but"],
 
   "map.title": ["向量地图", "Map of vectors"],
-  "map.text": ["意思相近的靠在一起。上面框里的问题也在图上，细线连到真正最近的几条。", "What means alike lies together. The question in the box is on the map too, with thin lines to what is truly nearest."],
+  "map.text": [
+    "意思相近的靠在一起。上面框里的问题也在图上，细线连到真正最近的几条。",
+    "What means alike lies together. The question in the box is on the map too, with thin lines to what is truly nearest.",
+  ],
   "map.source": ["看哪里", "Which"],
   "map.shown": ["这两个方向画出了全部差别的 {share}", "These two directions show {share} of all differences"],
   "map.some": ["画出 {n} / {total} 个", "{n} of {total} drawn"],
   "map.empty": ["还没有向量可画", "No vectors to draw yet"],
-  "map.empty.text": ["放入文档、记忆或技能，算好向量后会出现在这里。", "Add documents, memories or skills; they appear here once they are embedded."],
+  "map.empty.text": [
+    "放入文档、记忆或技能，算好向量后会出现在这里。",
+    "Add documents, memories or skills; they appear here once they are embedded.",
+  ],
   "map.label": ["向量地图，{n} 个点", "Map of {n} vectors"],
   "map.near": ["最近的", "Nearest"],
 
   "models.title": ["模型", "Models"],
-  "models.text": ["换模型不会中断回答：旧向量继续应答，新向量在旁边算好后一次换过去。", "Changing the model interrupts nobody: old vectors go on answering while new ones are made beside them, then all change over at once."],
+  "models.text": [
+    "换模型不会中断回答：旧向量继续应答，新向量在旁边算好后一次换过去。",
+    "Changing the model interrupts nobody: old vectors go on answering while new ones are made beside them, then all change over at once.",
+  ],
   "models.used": ["正在使用", "In use"],
   "models.use": ["换用", "Use this"],
   "models.off": ["已停用", "Off"],
@@ -199,7 +247,10 @@ export const WORDS = {
   "models.kept": ["保留", "kept"],
   "models.filling": ["计算中", "being made"],
   "models.one": ["这里只有自带的模型。添加别的：", "Only the bundled model is here. To add another:"],
-  "models.explicit": ["设置文件里写明了模型，这里不能更换。", "The settings name a model, so it cannot be changed here."],
+  "models.explicit": [
+    "设置文件里写明了模型，这里不能更换。",
+    "The settings name a model, so it cannot be changed here.",
+  ],
 
   "health.title": ["体检", "Health"],
   "health.text": ["每一项都真的做一遍，说出看到了什么。", "Every check does the real thing once and says what it saw."],
@@ -212,7 +263,10 @@ export const WORDS = {
   "status.skip": ["跳过", "skipped"],
 
   "evaluation.title": ["评测", "Evaluation"],
-  "evaluation.text": ["把 homing eval 的结果文件拖进来，看两条路和合并后各有多准。文件不会离开浏览器。", "Drop a result file of homing eval and see how well each leg and their fusion do. The file stays in the browser."],
+  "evaluation.text": [
+    "把 homing eval 的结果文件拖进来，看两条路和合并后各有多准。文件不会离开浏览器。",
+    "Drop a result file of homing eval and see how well each leg and their fusion do. The file stays in the browser.",
+  ],
   "evaluation.choose": ["选择结果文件", "Choose a result file"],
   "evaluation.bad": ["这不是 homing eval --json 的结果", "This is not a result of homing eval --json"],
   "evaluation.metric": ["指标", "Measure"],
@@ -233,10 +287,16 @@ export const WORDS = {
   "job.cancelled": ["已取消", "Cancelled"],
 
   "token.title": ["需要令牌", "A token is needed"],
-  "token.text": ["这台服务器只回答持有令牌的人。用 homing tokens add 创建一个。只保存在这个标签页里。", "This server answers only those who hold a token. Make one with homing tokens add. It is kept in this tab only."],
+  "token.text": [
+    "这台服务器只回答持有令牌的人。用 homing tokens add 创建一个。只保存在这个标签页里。",
+    "This server answers only those who hold a token. Make one with homing tokens add. It is kept in this tab only.",
+  ],
   "token.label": ["令牌", "Token"],
   "token.use": ["使用", "Use it"],
-  "error.network": ["连不上服务器。它还在运行吗？homing serve", "The server cannot be reached. Is it running? homing serve"],
+  "error.network": [
+    "连不上服务器。它还在运行吗？homing serve",
+    "The server cannot be reached. Is it running? homing serve",
+  ],
   "error.plain": ["出错了", "Something went wrong"],
 
   "keys.search": ["到搜索框", "to the search box"],

@@ -39,9 +39,23 @@ export function all(main, context) {
       h("p", { class: "lead" }, t("start.text")),
       total === 0
         ? fill()
-        : h("div", { class: "chips", "aria-label": t("try") }, questions(counts).map(([source, text]) => h("button", { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } }, text))),
+        : h(
+            "div",
+            { class: "chips", "aria-label": t("try") },
+            questions(counts).map(([source, text]) =>
+              h(
+                "button",
+                { type: "button", class: `chip of-${source}`, on: { click: () => context.setQuery(text) } },
+                text,
+              ),
+            ),
+          ),
       h("h2", {}, t("start.inside")),
-      h("ul", { class: "sources" }, SOURCES.map((source) => tile(source, counts?.[source] ?? (counts === null ? null : 0)))),
+      h(
+        "ul",
+        { class: "sources" },
+        SOURCES.map((source) => tile(source, counts?.[source] ?? (counts === null ? null : 0))),
+      ),
       counts !== null && total > 0 && SOURCES.every((source) => source === "skills" || !counts[source]) && fill(),
     );
   }
@@ -62,7 +76,13 @@ export function all(main, context) {
         failure(error);
       }
     });
-    return h("section", { class: "empty of-all" }, h("h2", {}, t("start.fill")), h("p", {}, t("start.examples.text")), button);
+    return h(
+      "section",
+      { class: "empty of-all" },
+      h("h2", {}, t("start.fill")),
+      h("p", {}, t("start.examples.text")),
+      button,
+    );
   }
 
   return {
@@ -112,6 +132,12 @@ function tile(source, count) {
   return h(
     "li",
     { class: `of-${source}` },
-    h("a", { href: addressOf(source), dataset: { stop: source } }, icon(source), h("strong", {}, count === null ? "·" : number(count)), h("span", {}, t(`tab.${source}`))),
+    h(
+      "a",
+      { href: addressOf(source), dataset: { stop: source } },
+      icon(source),
+      h("strong", {}, count === null ? "·" : number(count)),
+      h("span", {}, t(`tab.${source}`)),
+    ),
   );
 }

@@ -23,15 +23,34 @@ export function devices(main, context) {
     if (home.devices.length === 0) {
       const example = h("button", { type: "button", class: "main" }, t("devices.example"));
       example.addEventListener("click", () => changed(putInHome()));
-      const hint = empty("devices", t("devices.empty"), t("devices.empty.text"), h("div", { class: "row" }, example, chooser), command("homing devices load home.json"));
+      const hint = empty(
+        "devices",
+        t("devices.empty"),
+        t("devices.empty.text"),
+        h("div", { class: "row" }, example, chooser),
+        command("homing devices load home.json"),
+      );
       takesFiles(hint, load);
       put(main, heading(t("devices.title"), ""), hint);
       plan = null;
       return;
     }
     plan = new FloorPlan(home);
-    const chips = h("div", { class: "chips of-devices" }, sentencesFor(home).map((text) => h("button", { type: "button", class: "chip", on: { click: () => context.setQuery(text) } }, text)));
-    const page = h("div", { class: "of-devices stack" }, heading(t("devices.title"), t("devices.text"), chooser), chips, answer, plan.element);
+    const chips = h(
+      "div",
+      { class: "chips of-devices" },
+      sentencesFor(home).map((text) =>
+        h("button", { type: "button", class: "chip", on: { click: () => context.setQuery(text) } }, text),
+      ),
+    );
+    const page = h(
+      "div",
+      { class: "of-devices stack" },
+      heading(t("devices.title"), t("devices.text"), chooser),
+      chips,
+      answer,
+      plan.element,
+    );
     takesFiles(page, load);
     put(main, page);
   }
@@ -65,7 +84,12 @@ export function devices(main, context) {
       return;
     }
     aborting = new AbortController();
-    const understood = await ask("POST", "/devices/ask", { text: query, ...(state ? { state } : {}) }, { signal: aborting.signal });
+    const understood = await ask(
+      "POST",
+      "/devices/ask",
+      { text: query, ...(state ? { state } : {}) },
+      { signal: aborting.signal },
+    );
     if (mine !== latest) return;
     tellDegraded([understood]);
     show(understood);
@@ -73,17 +97,42 @@ export function devices(main, context) {
   }
 
   function show(understood) {
-    const of = (decision) => understood.steps.filter((step) => step.decision === decision).flatMap((step) => step.candidates);
-    plan.light({ meant: of("act"), asked: of("ask"), excluded: understood.steps.flatMap((step) => step.ir.scope_exclude ?? []) });
-    put(answer, understood.steps.map((step) => sentence(step)));
+    const of = (decision) =>
+      understood.steps.filter((step) => step.decision === decision).flatMap((step) => step.candidates);
+    plan.light({
+      meant: of("act"),
+      asked: of("ask"),
+      excluded: understood.steps.flatMap((step) => step.ir.scope_exclude ?? []),
+    });
+    put(
+      answer,
+      understood.steps.map((step) => sentence(step)),
+    );
   }
 
   function sentence(step) {
     return h(
       "section",
       { class: `step ${step.decision}` },
-      h("header", {}, h("span", { class: "decision" }, icon(step.decision === "act" ? "check" : step.decision === "ask" ? "warn" : "cross"), t(`devices.${step.decision}`)), step.question && h("p", {}, step.question)),
-      step.suggestions.length > 0 && h("div", { class: "chips" }, step.suggestions.map((one) => h("button", { type: "button", class: "chip", on: { click: () => reply(one) } }, one))),
+      h(
+        "header",
+        {},
+        h(
+          "span",
+          { class: "decision" },
+          icon(step.decision === "act" ? "check" : step.decision === "ask" ? "warn" : "cross"),
+          t(`devices.${step.decision}`),
+        ),
+        step.question && h("p", {}, step.question),
+      ),
+      step.suggestions.length > 0 &&
+        h(
+          "div",
+          { class: "chips" },
+          step.suggestions.map((one) =>
+            h("button", { type: "button", class: "chip", on: { click: () => reply(one) } }, one),
+          ),
+        ),
       h("div", { class: "chips" }, understoodAs(step.ir)),
       step.candidates.length > 0 && h("ul", { class: "candidates" }, step.candidates.map(candidate)),
     );
@@ -106,7 +155,14 @@ export function devices(main, context) {
     if (done.length > 0) say(t("devices.done", { n: done.length }));
   }
 
-  return { hear, enter, leave: () => { latest += 1; aborting?.abort(); } };
+  return {
+    hear,
+    enter,
+    leave: () => {
+      latest += 1;
+      aborting?.abort();
+    },
+  };
 }
 
 function understoodAs(ir) {
@@ -118,13 +174,23 @@ function understoodAs(ir) {
     ["devices.except", (ir.scope_exclude ?? []).join("、")],
     ["devices.type", ir.type_word || ir.type_hint],
     ["devices.name", ir.name_hint],
-    ["devices.value", value && [value.relative ? "±" : "", value.number ?? value.text ?? value.extreme ?? "", value.unit ?? ""].join("")],
+    [
+      "devices.value",
+      value &&
+        [value.relative ? "±" : "", value.number ?? value.text ?? value.extreme ?? "", value.unit ?? ""].join(""),
+    ],
   ];
-  return said.filter(([, text]) => text).map(([key, text]) => h("span", { class: key === "devices.except" ? "chip except" : "chip plain" }, h("b", {}, t(key)), " ", text));
+  return said
+    .filter(([, text]) => text)
+    .map(([key, text]) =>
+      h("span", { class: key === "devices.except" ? "chip except" : "chip plain" }, h("b", {}, t(key)), " ", text),
+    );
 }
 
 function candidate(one) {
-  const command = [one.command, one.value ?? one.change].filter((part) => part !== null && part !== undefined).join(" ");
+  const command = [one.command, one.value ?? one.change]
+    .filter((part) => part !== null && part !== undefined)
+    .join(" ");
   return h(
     "li",
     { dataset: { candidate: one.id } },
@@ -141,7 +207,10 @@ function homeOf(text) {
   try {
     data = JSON.parse(text);
   } catch {
-    data = text.split("\n").filter((line) => line.trim() !== "").map((line) => JSON.parse(line));
+    data = text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map((line) => JSON.parse(line));
   }
   return Array.isArray(data) ? { devices: data } : data;
 }

@@ -29,8 +29,18 @@ export function documents(main, context) {
     const page = h(
       "div",
       { class: "stack of-documents drop", dataset: { drop: t("documents.drop") } },
-      heading(t("documents.title"), t("documents.text"), fileButton(t("documents.upload"), ".txt,.md,.markdown,.pdf,.docx,.xlsx,.epub", upload, { several: true })),
-      projects.length === 0 && empty("documents", t("documents.empty"), t("documents.empty.text"), command("homing docs add notes chapter-1.md")),
+      heading(
+        t("documents.title"),
+        t("documents.text"),
+        fileButton(t("documents.upload"), ".txt,.md,.markdown,.pdf,.docx,.xlsx,.epub", upload, { several: true }),
+      ),
+      projects.length === 0 &&
+        empty(
+          "documents",
+          t("documents.empty"),
+          t("documents.empty.text"),
+          command("homing docs add notes chapter-1.md"),
+        ),
       projects.map((one, at) => shelf(one.id, each[at].documents)),
       newForm(projects.map((one) => one.id)),
     );
@@ -39,7 +49,16 @@ export function documents(main, context) {
   }
 
   function shelf(id, found) {
-    return h("section", {}, h("h2", {}, id), h("ul", { class: "cards" }, found.map((one) => spine(id, one))));
+    return h(
+      "section",
+      {},
+      h("h2", {}, id),
+      h(
+        "ul",
+        { class: "cards" },
+        found.map((one) => spine(id, one)),
+      ),
+    );
   }
 
   function spine(id, one) {
@@ -50,17 +69,36 @@ export function documents(main, context) {
         "a",
         { href: addressOf("documents", [id, one.id]), dataset: { stop: `${id}/${one.id}` } },
         h("strong", {}, one.id),
-        h("span", { class: "muted small" }, `${t("documents.chunks", { n: number(one.chunks) })} · ${t("documents.characters", { n: number(one.characters) })}`),
+        h(
+          "span",
+          { class: "muted small" },
+          `${t("documents.chunks", { n: number(one.chunks) })} · ${t("documents.characters", { n: number(one.characters) })}`,
+        ),
         one.pending > 0 && h("span", { class: "chip" }, t("documents.pending", { n: one.pending })),
       ),
     );
   }
 
   function newForm(known) {
-    const list = h("datalist", { id: "projects" }, known.map((id) => h("option", { value: id })));
+    const list = h(
+      "datalist",
+      { id: "projects" },
+      known.map((id) => h("option", { value: id })),
+    );
     const where = h("input", { list: "projects", required: true, value: known[0] ?? FIRST, maxlength: "200" });
     const called = h("input", { required: true, maxlength: "200" });
-    const form = h("form", { class: "sheet", "aria-label": t("documents.new") }, list, h("div", { class: "row" }, field(t("documents.project"), where), field(t("documents.name"), called), h("button", { class: "main" }, t("documents.new"))));
+    const form = h(
+      "form",
+      { class: "sheet", "aria-label": t("documents.new") },
+      list,
+      h(
+        "div",
+        { class: "row" },
+        field(t("documents.project"), where),
+        field(t("documents.name"), called),
+        h("button", { class: "main" }, t("documents.new")),
+      ),
+    );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (where.value.trim() && called.value.trim()) go("documents", [where.value.trim(), called.value.trim()]);
@@ -83,5 +121,12 @@ export function documents(main, context) {
     await view.again();
   }
 
-  return { ...view, leave: () => { view.leave(); open?.leave(); }, hear: view.hear };
+  return {
+    ...view,
+    leave: () => {
+      view.leave();
+      open?.leave();
+    },
+    hear: view.hear,
+  };
 }

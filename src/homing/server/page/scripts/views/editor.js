@@ -33,7 +33,8 @@ export function editor(main, { project, name, chunk, changed }) {
     stored = exists ? (await ask("GET", address)).text : "";
     text.value = stored;
     await look();
-    if (chunk !== undefined) list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
+    if (chunk !== undefined)
+      list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
     if (stored === "") text.focus();
   }
 
@@ -51,16 +52,29 @@ export function editor(main, { project, name, chunk, changed }) {
       "div",
       { class: "of-documents" },
       h("a", { class: "back", href: addressOf("documents") }, icon("back"), t("documents.back")),
-      h("div", { class: "head" }, h("h1", {}, name), h("span", { class: "muted" }, project), h("div", { class: "aside row" }, remove, save)),
+      h(
+        "div",
+        { class: "head" },
+        h("h1", {}, name),
+        h("span", { class: "muted" }, project),
+        h("div", { class: "aside row" }, remove, save),
+      ),
       note,
-      h("div", { class: "desk" }, text, h("section", { class: "watch" }, h("header", {}, h("h2", {}, t("documents.paragraphs")), count), list)),
+      h(
+        "div",
+        { class: "desk" },
+        text,
+        h("section", { class: "watch" }, h("header", {}, h("h2", {}, t("documents.paragraphs")), count), list),
+      ),
     );
   }
 
   async function keep() {
     if (save.disabled) return;
     save.disabled = true;
-    const before = new Map([...list.querySelectorAll("[data-chunk]")].map((one) => [one.dataset.chunk, one.dataset.text]));
+    const before = new Map(
+      [...list.querySelectorAll("[data-chunk]")].map((one) => [one.dataset.chunk, one.dataset.text]),
+    );
     try {
       const saved = await ask("PUT", address, { text: text.value });
       stored = text.value;
@@ -68,7 +82,9 @@ export function editor(main, { project, name, chunk, changed }) {
       marks = new Map();
       for (const state of ["unchanged", "moved", "changed"]) for (const id of saved[state]) marks.set(id, state);
       gone = saved.removed.filter((id) => before.has(id)).map((id) => ({ id, text: before.get(id) }));
-      const counts = Object.fromEntries(["changed", "unchanged", "moved", "removed"].map((state) => [state, saved[state].length]));
+      const counts = Object.fromEntries(
+        ["changed", "unchanged", "moved", "removed"].map((state) => [state, saved[state].length]),
+      );
       put(note, t("documents.saved", counts));
       say(t("documents.saved", counts));
       changed();
@@ -90,8 +106,15 @@ export function editor(main, { project, name, chunk, changed }) {
     const chunks = exists ? (await ask("GET", `${address}/chunks`)).chunks : [];
     if (left) return;
     const waiting = chunks.filter((one) => one.pending).length;
-    put(count, `${t("documents.chunks", { n: number(chunks.length) })}${waiting > 0 ? ` · ${t("documents.pending", { n: waiting })}` : ""}`);
-    put(list, gone.map((one) => paragraph(one, "removed")), chunks.map((one) => paragraph(one, stateOf(one))));
+    put(
+      count,
+      `${t("documents.chunks", { n: number(chunks.length) })}${waiting > 0 ? ` · ${t("documents.pending", { n: waiting })}` : ""}`,
+    );
+    put(
+      list,
+      gone.map((one) => paragraph(one, "removed")),
+      chunks.map((one) => paragraph(one, stateOf(one))),
+    );
     if (chunks.length === 0 && gone.length === 0) put(list, h("li", { class: "muted" }, t("documents.start")));
     if (waiting > 0) looking = setTimeout(() => look().catch(failure), LOOK);
   }
@@ -107,7 +130,13 @@ export function editor(main, { project, name, chunk, changed }) {
     const item = h(
       "li",
       { class: state, dataset: state === "removed" ? {} : { chunk: one.id, text: one.text } },
-      state !== "plain" && h("span", { class: "state" }, state === "done" ? icon("check") : state === "moved" ? icon("up") : null, t(state === "done" ? "state.changed" : `state.${state}`)),
+      state !== "plain" &&
+        h(
+          "span",
+          { class: "state" },
+          state === "done" ? icon("check") : state === "moved" ? icon("up") : null,
+          t(state === "done" ? "state.changed" : `state.${state}`),
+        ),
       h("span", { class: "says" }, one.text.length > 160 ? `${one.text.slice(0, 160)}…` : one.text),
     );
     if (state !== "removed" && one.start_offset !== undefined) {

@@ -44,13 +44,23 @@ export function evaluation(main) {
 
   function draw() {
     const chooser = fileButton(t("evaluation.choose"), ".json", take);
-    const page = h("div", { class: "stack drop of-evaluation", dataset: { drop: t("documents.drop") } }, heading(t("evaluation.title"), t("evaluation.text"), chooser), result === null ? teach() : [picker(), sets(), table()]);
+    const page = h(
+      "div",
+      { class: "stack drop of-evaluation", dataset: { drop: t("documents.drop") } },
+      heading(t("evaluation.title"), t("evaluation.text"), chooser),
+      result === null ? teach() : [picker(), sets(), table()],
+    );
     takesFiles(page, take);
     put(main, page);
   }
 
   function teach() {
-    return empty("evaluation", t("evaluation.title"), t("evaluation.text"), command("homing eval questions.jsonl --save"));
+    return empty(
+      "evaluation",
+      t("evaluation.title"),
+      t("evaluation.text"),
+      command("homing eval questions.jsonl --save"),
+    );
   }
 
   function picker() {
@@ -63,13 +73,34 @@ export function evaluation(main) {
       "div",
       { class: "row" },
       saved.length > 1 && chooseSaved(),
-      segments(t("evaluation.metric"), measured(result), measure, again((value) => (measure = value))),
-      languages.length > 1 && segments(t("evaluation.languages"), languages.map((one) => [one, one === "all" ? t("evaluation.every") : one]), language, again((value) => (language = value))),
+      segments(
+        t("evaluation.metric"),
+        measured(result),
+        measure,
+        again((value) => (measure = value)),
+      ),
+      languages.length > 1 &&
+        segments(
+          t("evaluation.languages"),
+          languages.map((one) => [one, one === "all" ? t("evaluation.every") : one]),
+          language,
+          again((value) => (language = value)),
+        ),
     );
   }
 
   function chooseSaved() {
-    const select = h("select", { class: "bare", "aria-label": t("evaluation.set") }, saved.map((one) => h("option", { value: one.id, selected: one.id === result.id }, `${one.created.slice(0, 16).replace("T", " ")} · ${one.sets.join(", ")}`)));
+    const select = h(
+      "select",
+      { class: "bare", "aria-label": t("evaluation.set") },
+      saved.map((one) =>
+        h(
+          "option",
+          { value: one.id, selected: one.id === result.id },
+          `${one.created.slice(0, 16).replace("T", " ")} · ${one.sets.join(", ")}`,
+        ),
+      ),
+    );
     select.addEventListener("change", async () => {
       result = read(await ask("GET", `/evaluations/${encodeURIComponent(select.value)}`));
       draw();
@@ -82,15 +113,34 @@ export function evaluation(main) {
     const title = t(MEASURES.find(([key]) => key === measure)[1]);
     const several = new Set(rows.map((row) => row.model)).size > 1;
     return [...new Set(rows.map((row) => row.set))].map((set) => {
-      const mine = rows.filter((row) => row.set === set).map((row) => ({ ...row, name: several ? `${row.configuration} · ${shortModel(row.model)}` : row.configuration }));
+      const mine = rows
+        .filter((row) => row.set === set)
+        .map((row) => ({
+          ...row,
+          name: several ? `${row.configuration} · ${shortModel(row.model)}` : row.configuration,
+        }));
       const swept = !several && mine.length > 5;
       const times = result.latency.filter((one) => one.set === set && one.mode !== "keyword");
       return h(
         "section",
         { class: "sheet" },
-        h("div", { class: "head" }, h("h2", {}, set), h("span", { class: "muted small" }, `${title} · ${number(mine[0].questions)} ${t("evaluation.questions")}`)),
+        h(
+          "div",
+          { class: "head" },
+          h("h2", {}, set),
+          h("span", { class: "muted small" }, `${title} · ${number(mine[0].questions)} ${t("evaluation.questions")}`),
+        ),
         swept ? sweepLine(mine, measure, t("evaluation.sweep")) : bars(mine, measure, `${set}: ${title}`),
-        h("p", { class: "small muted" }, times.map((one) => `${shortModel(one.model)}: ${t("evaluation.latency", { mode: t(`mode.${one.mode}`), p50: number(one.p50_ms, 1), p95: number(one.p95_ms, 1) })}`).join(" · ")),
+        h(
+          "p",
+          { class: "small muted" },
+          times
+            .map(
+              (one) =>
+                `${shortModel(one.model)}: ${t("evaluation.latency", { mode: t(`mode.${one.mode}`), p50: number(one.p50_ms, 1), p95: number(one.p95_ms, 1) })}`,
+            )
+            .join(" · "),
+        ),
       );
     });
   }
@@ -104,8 +154,30 @@ export function evaluation(main) {
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, h("th", {}, t("evaluation.set")), h("th", {}, t("evaluation.configuration")), shown.map(([, name]) => h("th", { class: "number" }, t(name))))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, h("td", {}, row.set), h("td", {}, row.configuration, h("div", { class: "small muted" }, shortModel(row.model))), shown.map(([key]) => h("td", { class: "number" }, row[key] === null ? "–" : row[key].toFixed(3)))))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", {}, t("evaluation.set")),
+            h("th", {}, t("evaluation.configuration")),
+            shown.map(([, name]) => h("th", { class: "number" }, t(name))),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.map((row) =>
+            h(
+              "tr",
+              {},
+              h("td", {}, row.set),
+              h("td", {}, row.configuration, h("div", { class: "small muted" }, shortModel(row.model))),
+              shown.map(([key]) => h("td", { class: "number" }, row[key] === null ? "–" : row[key].toFixed(3))),
+            ),
+          ),
+        ),
       ),
     );
   }
@@ -121,7 +193,10 @@ export function evaluation(main) {
 
 /** The measures that this result has, named. */
 function measured(result) {
-  return MEASURES.filter(([key]) => result.rows.some((row) => typeof row[key] === "number")).map(([key, name]) => [key, t(name)]);
+  return MEASURES.filter(([key]) => result.rows.some((row) => typeof row[key] === "number")).map(([key, name]) => [
+    key,
+    t(name),
+  ]);
 }
 
 /** `local/all-MiniLM-L6-v2-zh@384` is known by its name. */
@@ -133,6 +208,7 @@ function shortModel(identity) {
 function read(data) {
   const rows = Array.isArray(data?.rows) ? data.rows : [];
   const wanted = ["set", "model", "configuration", "language"];
-  if (data?.format !== 1 || rows.length === 0 || rows.some((row) => wanted.some((key) => typeof row[key] !== "string"))) throw new Error("not a result");
+  if (data?.format !== 1 || rows.length === 0 || rows.some((row) => wanted.some((key) => typeof row[key] !== "string")))
+    throw new Error("not a result");
   return { ...data, latency: Array.isArray(data.latency) ? data.latency : [] };
 }

@@ -16,15 +16,28 @@ export function health(main) {
   async function check() {
     const again = h("button", { type: "button", disabled: true }, t("health.running"));
     again.addEventListener("click", () => check().catch(failure));
-    const list = h("ul", { class: "findings" }, Array.from({ length: 5 }, () => h("li", { class: "waiting" })));
+    const list = h(
+      "ul",
+      { class: "findings" },
+      Array.from({ length: 5 }, () => h("li", { class: "waiting" })),
+    );
     put(main, heading(t("health.title"), t("health.text"), again), list);
     try {
       const answer = await ask("GET", "/doctor");
-      const findings = [...answer.findings].sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
+      const findings = [...answer.findings].sort(
+        (one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status),
+      );
       const count = (status) => findings.filter((one) => one.status === status).length;
       const bad = count("fail") + count("warn");
       const summary = bad === 0 ? t("health.all-ok") : t("health.some", { fail: count("fail"), warn: count("warn") });
-      list.before(h("p", { class: bad === 0 ? "verdict ok" : "verdict", role: "status" }, icon(bad === 0 ? "check" : "warn"), summary));
+      list.before(
+        h(
+          "p",
+          { class: bad === 0 ? "verdict ok" : "verdict", role: "status" },
+          icon(bad === 0 ? "check" : "warn"),
+          summary,
+        ),
+      );
       put(list, findings.map(finding));
     } catch (error) {
       list.remove();
@@ -51,6 +64,14 @@ function finding(one) {
     "li",
     { class: `finding ${one.status}` },
     icon(SIGNS[one.status] ?? "skip"),
-    h("div", {}, h("strong", {}, one.check), h("span", { class: "unseen" }, ` ${named("status", one.status)} `), h("p", { class: "muted" }, one.detail), mend && (mend.startsWith("homing ") || mend.startsWith("pip ") ? command(mend) : h("p", { class: "small" }, mend))),
+    h(
+      "div",
+      {},
+      h("strong", {}, one.check),
+      h("span", { class: "unseen" }, ` ${named("status", one.status)} `),
+      h("p", { class: "muted" }, one.detail),
+      mend &&
+        (mend.startsWith("homing ") || mend.startsWith("pip ") ? command(mend) : h("p", { class: "small" }, mend)),
+    ),
   );
 }

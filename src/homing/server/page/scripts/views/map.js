@@ -33,7 +33,12 @@ export function map(main, context) {
       source = value;
       hear(context.query());
     };
-    const picker = segments(t("map.source"), SOURCES.map((one) => [one, t(`tab.${one}`)]), source, choose);
+    const picker = segments(
+      t("map.source"),
+      SOURCES.map((one) => [one, t(`tab.${one}`)]),
+      source,
+      choose,
+    );
     if (answer.points.length === 0) {
       put(main, heading(t("map.title"), t("map.text"), picker), empty("map", t("map.empty"), t("map.empty.text")));
       return;
@@ -43,12 +48,24 @@ export function map(main, context) {
     put(
       main,
       heading(t("map.title"), t("map.text"), picker),
-      h("figure", { class: "map sheet" }, chart(answer, query, hues), legend(hues), h("figcaption", { class: "small muted" }, caption(answer))),
+      h(
+        "figure",
+        { class: "map sheet" },
+        chart(answer, query, hues),
+        legend(hues),
+        h("figcaption", { class: "small muted" }, caption(answer)),
+      ),
       answer.near.length > 0 && nearest(answer),
     );
   }
 
-  return { hear, leave: () => { latest += 1; aborting?.abort(); } };
+  return {
+    hear,
+    leave: () => {
+      latest += 1;
+      aborting?.abort();
+    },
+  };
 }
 
 /** Which class each group of points is drawn in: the source's own colour, or one of six within a source. */
@@ -59,7 +76,12 @@ function colours(points, source) {
       const group = source === "all" ? point.source : point.group;
       return source === "all" ? `of-${group}` : `hue-${groups.indexOf(group) % HUES}`;
     },
-    entries: groups.slice(0, 12).map((group, at) => [source === "all" ? t(`tab.${group}`) : named("kind", group), source === "all" ? `of-${group}` : `hue-${at % HUES}`]),
+    entries: groups
+      .slice(0, 12)
+      .map((group, at) => [
+        source === "all" ? t(`tab.${group}`) : named("kind", group),
+        source === "all" ? `of-${group}` : `hue-${at % HUES}`,
+      ]),
   };
 }
 
@@ -68,7 +90,11 @@ function chart(answer, query, hues) {
   const place = scale(all);
   const near = new Set(answer.near.map((one) => `${one.source}:${one.id}`));
   const radius = (answer.points.length > 300 ? 5 : answer.points.length > 80 ? 7 : 9) * (isNarrow() ? 1.7 : 1);
-  const drawing = s("svg", { viewBox: `0 0 ${SIZE} ${paperHeight()}`, role: "img", "aria-label": t("map.label", { n: answer.points.length }) });
+  const drawing = s("svg", {
+    viewBox: `0 0 ${SIZE} ${paperHeight()}`,
+    role: "img",
+    "aria-label": t("map.label", { n: answer.points.length }),
+  });
   const dots = answer.points.map((point) => {
     const [x, y] = place(point);
     return { point, x, y, near: near.has(`${point.source}:${point.id}`) };
@@ -77,9 +103,24 @@ function chart(answer, query, hues) {
   if (asked !== null) drawing.append(...bearings(asked, dots));
   for (const dot of dots) {
     const title = s("title", {}, `${dot.point.group ? `${dot.point.group}: ` : ""}${dot.point.label}`);
-    drawing.append(s("circle", { cx: dot.x, cy: dot.y, r: dot.near ? radius * 1.3 : radius, class: `point ${hues.of(dot.point)}${dot.near ? " near" : ""}` }, title));
+    drawing.append(
+      s(
+        "circle",
+        {
+          cx: dot.x,
+          cy: dot.y,
+          r: dot.near ? radius * 1.3 : radius,
+          class: `point ${hues.of(dot.point)}${dot.near ? " near" : ""}`,
+        },
+        title,
+      ),
+    );
   }
-  if (asked !== null) drawing.append(s("circle", { cx: asked[0], cy: asked[1], r: 14, class: "query" }), s("circle", { cx: asked[0], cy: asked[1], r: 5, class: "query-dot" }));
+  if (asked !== null)
+    drawing.append(
+      s("circle", { cx: asked[0], cy: asked[1], r: 14, class: "query" }),
+      s("circle", { cx: asked[0], cy: asked[1], r: 5, class: "query-dot" }),
+    );
   drawing.append(...labels(dots, asked, query, radius));
   return drawing;
 }
@@ -87,7 +128,10 @@ function chart(answer, query, hues) {
 /** Rings around the question, and a line to each of what is nearest in truth. */
 function bearings([x, y], dots) {
   const rings = [60, 120, 190].map((r) => s("circle", { cx: x, cy: y, r, class: "reach" }));
-  return [...rings, ...dots.filter((dot) => dot.near).map((dot) => s("line", { x1: x, y1: y, x2: dot.x, y2: dot.y, class: "to" }))];
+  return [
+    ...rings,
+    ...dots.filter((dot) => dot.near).map((dot) => s("line", { x1: x, y1: y, x2: dot.x, y2: dot.y, class: "to" })),
+  ];
 }
 
 /** Words for the points, the nearest first; one that would cover another is left out. */
@@ -95,13 +139,20 @@ function labels(dots, asked, query, radius) {
   const size = isNarrow() ? 30 : 15;
   const taken = dots.map((dot) => [dot.x - radius, dot.y - radius, dot.x + radius, dot.y + radius]);
   const drawn = [];
-  const free = (box) => box[2] <= SIZE && taken.every((other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3]);
+  const free = (box) =>
+    box[2] <= SIZE &&
+    taken.every((other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3]);
   if (asked !== null) {
     const large = size * 1.3;
     const text = short(query, 20);
     const half = width(text, large) / 2;
     const [x, y] = asked;
-    const spots = [[x, y - 24], [x, y + 24 + large], [x - half - 26, y + large / 3], [x + half + 26, y + large / 3]].map(([left, down]) => [Math.min(Math.max(left, half + 8), SIZE - half - 8), down]);
+    const spots = [
+      [x, y - 24],
+      [x, y + 24 + large],
+      [x - half - 26, y + large / 3],
+      [x + half + 26, y + large / 3],
+    ].map(([left, down]) => [Math.min(Math.max(left, half + 8), SIZE - half - 8), down]);
     const boxOf = ([left, down]) => [left - half, down - large, left + half, down + 6];
     const spot = spots.find((one) => free(boxOf(one))) ?? spots[0];
     taken.push(boxOf(spot), [x - 16, y - 16, x + 16, y + 16]);
@@ -142,15 +193,23 @@ function scale(points) {
   const factor = Math.min(width / (right - left || 1), height / (high - low || 1));
   const x0 = MARGIN + (width - (right - left) * factor) / 2;
   const y0 = MARGIN + (height - (high - low) * factor) / 2;
-  return (point) => [(x0 + (point.x - left) * factor).toFixed(1), (y0 + (high - point.y) * factor).toFixed(1)].map(Number);
+  return (point) =>
+    [(x0 + (point.x - left) * factor).toFixed(1), (y0 + (high - point.y) * factor).toFixed(1)].map(Number);
 }
 
 function legend(hues) {
-  return h("ul", { class: "legend" }, hues.entries.map(([name, hue]) => h("li", { class: hue }, h("i"), name)));
+  return h(
+    "ul",
+    { class: "legend" },
+    hues.entries.map(([name, hue]) => h("li", { class: hue }, h("i"), name)),
+  );
 }
 
 function caption(answer) {
-  const some = answer.points.length < answer.total ? `${t("map.some", { n: number(answer.points.length), total: number(answer.total) })} · ` : "";
+  const some =
+    answer.points.length < answer.total
+      ? `${t("map.some", { n: number(answer.points.length), total: number(answer.total) })} · `
+      : "";
   return `${some}${t("map.shown", { share: percent(answer.shown) })} · ${answer.model}`;
 }
 
@@ -159,7 +218,21 @@ function nearest(answer) {
     "section",
     { class: "sheet" },
     h("h2", {}, t("map.near")),
-    h("ol", { class: "near-list" }, answer.near.map((one) => h("li", { class: `of-${one.source}` }, h("b", {}, one.score.toFixed(2)), " ", h("span", {}, short(one.label, 80)), " ", h("span", { class: "chip" }, t(`tab.${one.source}`))))),
+    h(
+      "ol",
+      { class: "near-list" },
+      answer.near.map((one) =>
+        h(
+          "li",
+          { class: `of-${one.source}` },
+          h("b", {}, one.score.toFixed(2)),
+          " ",
+          h("span", {}, short(one.label, 80)),
+          " ",
+          h("span", { class: "chip" }, t(`tab.${one.source}`)),
+        ),
+      ),
+    ),
   );
 }
 

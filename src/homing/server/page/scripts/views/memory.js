@@ -37,7 +37,14 @@ export function memory(main, context) {
     clearTimeout(looking);
     waiting.hidden = count === 0;
     put(waiting, t("memory.waiting", { n: count }));
-    if (count > 0) looking = setTimeout(() => ask("GET", "/rag?limit=1").then((found) => showWaiting(found.waiting)).catch(() => {}), LOOK);
+    if (count > 0)
+      looking = setTimeout(
+        () =>
+          ask("GET", "/rag?limit=1")
+            .then((found) => showWaiting(found.waiting))
+            .catch(() => {}),
+        LOOK,
+      );
   }
 
   function entry(one) {
@@ -61,7 +68,11 @@ export function memory(main, context) {
         h("span", { class: "chip" }, named("kind", one.collection)),
         one.session_key && h("span", { class: "chip plain" }, one.session_key),
         one.tags.map((tag) => h("span", { class: "chip plain" }, tag)),
-        h("time", { class: "small muted", datetime: when.toISOString() }, when.toLocaleString(language() === "zh" ? "zh-CN" : "en", { dateStyle: "medium", timeStyle: "short" })),
+        h(
+          "time",
+          { class: "small muted", datetime: when.toISOString() },
+          when.toLocaleString(language() === "zh" ? "zh-CN" : "en", { dateStyle: "medium", timeStyle: "short" }),
+        ),
         forget,
       ),
     );
@@ -69,16 +80,29 @@ export function memory(main, context) {
 
   function form() {
     const text = h("textarea", { rows: "2", required: true, maxlength: "100000" });
-    const kind = h("select", {}, KINDS.map((one) => h("option", { value: one }, named("kind", one))));
+    const kind = h(
+      "select",
+      {},
+      KINDS.map((one) => h("option", { value: one }, named("kind", one))),
+    );
     const session = h("input", { maxlength: "200" });
     const button = h("button", { class: "main" }, t("memory.keep"));
-    const made = h("form", { class: "sheet stack", "aria-label": t("memory.new") }, field(t("memory.new"), text), h("div", { class: "row" }, field(t("memory.kind"), kind), field(t("memory.session"), session), button));
+    const made = h(
+      "form",
+      { class: "sheet stack", "aria-label": t("memory.new") },
+      field(t("memory.new"), text),
+      h("div", { class: "row" }, field(t("memory.kind"), kind), field(t("memory.session"), session), button),
+    );
     made.addEventListener("submit", async (event) => {
       event.preventDefault();
       if (text.value.trim() === "") return;
       button.disabled = true;
       try {
-        await ask("POST", "/rag/remember", { text: text.value.trim(), collection: kind.value, session_key: session.value.trim() });
+        await ask("POST", "/rag/remember", {
+          text: text.value.trim(),
+          collection: kind.value,
+          session_key: session.value.trim(),
+        });
         toast(t("memory.kept"));
         context.refreshCounts();
         await view.again();
@@ -91,5 +115,11 @@ export function memory(main, context) {
     return made;
   }
 
-  return { ...view, leave: () => { clearTimeout(looking); view.leave(); } };
+  return {
+    ...view,
+    leave: () => {
+      clearTimeout(looking);
+      view.leave();
+    },
+  };
 }

@@ -24,7 +24,18 @@ export function models(main) {
 
   async function drawList() {
     const { models: found, fixed } = await ask("GET", "/models");
-    put(list, fixed && h("li", { class: "teach muted" }, t("models.explicit")), found.map((model) => row(model, fixed)), found.length < 2 && h("li", { class: "teach" }, h("p", { class: "muted" }, t("models.one")), command("homing models add text-embedding-3-small --provider openai")));
+    put(
+      list,
+      fixed && h("li", { class: "teach muted" }, t("models.explicit")),
+      found.map((model) => row(model, fixed)),
+      found.length < 2 &&
+        h(
+          "li",
+          { class: "teach" },
+          h("p", { class: "muted" }, t("models.one")),
+          command("homing models add text-embedding-3-small --provider openai"),
+        ),
+    );
   }
 
   function row(model, fixed) {
@@ -33,15 +44,38 @@ export function models(main) {
     return h(
       "li",
       { class: model.default ? "used" : "" },
-      h("div", {}, h("strong", {}, model.name), h("span", { class: "muted small" }, [model.provider === "local" ? t("models.local") : model.provider, model.dimensions && t("models.dimensions", { n: model.dimensions })].filter(Boolean).join(" · "))),
-      model.default ? h("span", { class: "chip" }, t("models.used")) : model.enabled ? use : h("span", { class: "chip plain" }, t("models.off")),
+      h(
+        "div",
+        {},
+        h("strong", {}, model.name),
+        h(
+          "span",
+          { class: "muted small" },
+          [
+            model.provider === "local" ? t("models.local") : model.provider,
+            model.dimensions && t("models.dimensions", { n: model.dimensions }),
+          ]
+            .filter(Boolean)
+            .join(" · "),
+        ),
+      ),
+      model.default
+        ? h("span", { class: "chip" }, t("models.used"))
+        : model.enabled
+          ? use
+          : h("span", { class: "chip plain" }, t("models.off")),
     );
   }
 
   async function change(model, button) {
     button.disabled = true;
     const bar = progressBar();
-    const job = h("section", { class: "sheet", id: "switching" }, h("h2", {}, t("models.switching", { model: model.name })), bar.element);
+    const job = h(
+      "section",
+      { class: "sheet", id: "switching" },
+      h("h2", {}, t("models.switching", { model: model.name })),
+      bar.element,
+    );
     state.prepend(job);
     try {
       const watching = setInterval(() => drawSwitch().catch(() => {}), LOOK);
@@ -65,13 +99,33 @@ export function models(main) {
     const status = await ask("GET", "/models/switch");
     if (left) return;
     const kept = state.querySelector("#switching");
-    put(state, kept, status.collections.length > 0 && h("section", { class: "sheet" }, h("h2", {}, t("models.collections")), h("div", { class: "scrolls" }, h("ul", { class: "spaces" }, status.collections.map(collection)))));
+    put(
+      state,
+      kept,
+      status.collections.length > 0 &&
+        h(
+          "section",
+          { class: "sheet" },
+          h("h2", {}, t("models.collections")),
+          h("div", { class: "scrolls" }, h("ul", { class: "spaces" }, status.collections.map(collection))),
+        ),
+    );
     clearTimeout(looking);
     if (!status.finished && kept === null) looking = setTimeout(() => drawSwitch().catch(failure), LOOK * 2);
   }
 
   function collection(one) {
-    return h("li", {}, h("strong", {}, one.collection), h("span", { class: "muted small" }, number(one.records)), h("div", {}, one.spaces.map((space) => bar(space, one.records))));
+    return h(
+      "li",
+      {},
+      h("strong", {}, one.collection),
+      h("span", { class: "muted small" }, number(one.records)),
+      h(
+        "div",
+        {},
+        one.spaces.map((space) => bar(space, one.records)),
+      ),
+    );
   }
 
   function bar(space, records) {
@@ -79,7 +133,17 @@ export function models(main) {
     const line = h("div", { class: "bar", "aria-hidden": "true" }, h("i"));
     line.firstChild.style.width = `${share * 100}%`;
     const word = space.active ? "models.answers" : share < 1 ? "models.filling" : "models.kept";
-    return h("div", { class: space.active ? "space active" : "space" }, h("span", { class: "small" }, space.model), h("span", { class: "small muted" }, `${t(word)} · ${number(Math.min(space.embedded, records))} / ${number(records)}`), line);
+    return h(
+      "div",
+      { class: space.active ? "space active" : "space" },
+      h("span", { class: "small" }, space.model),
+      h(
+        "span",
+        { class: "small muted" },
+        `${t(word)} · ${number(Math.min(space.embedded, records))} / ${number(records)}`,
+      ),
+      line,
+    );
   }
 
   /** A change that was begun before the page was opened. */

@@ -36,15 +36,35 @@ export function skills(main, context) {
     return h(
       "li",
       {},
-      h("a", { href: addressOf("skills", [skill.id]), dataset: { stop: skill.id } }, h("strong", {}, skill.name), h("span", { class: "muted" }, skill.description), h("span", { class: "chips" }, skill.tags.map((tag) => h("span", { class: "chip" }, tag)))),
+      h(
+        "a",
+        { href: addressOf("skills", [skill.id]), dataset: { stop: skill.id } },
+        h("strong", {}, skill.name),
+        h("span", { class: "muted" }, skill.description),
+        h(
+          "span",
+          { class: "chips" },
+          skill.tags.map((tag) => h("span", { class: "chip" }, tag)),
+        ),
+      ),
     );
   }
 
   function scanForm() {
-    const folder = h("input", { class: "bare", "aria-label": t("skills.folder"), placeholder: t("skills.folder"), required: true });
+    const folder = h("input", {
+      class: "bare",
+      "aria-label": t("skills.folder"),
+      placeholder: t("skills.folder"),
+      required: true,
+    });
     const button = h("button", { class: "main" }, t("skills.scan"));
     const state = h("div", { class: "of-skills" });
-    const form = h("form", { class: "sheet stack" }, h("div", { class: "row" }, h("div", { class: "field" }, folder), button), state);
+    const form = h(
+      "form",
+      { class: "sheet stack" },
+      h("div", { class: "row" }, h("div", { class: "field" }, folder), button),
+      state,
+    );
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       button.disabled = true;
@@ -73,7 +93,11 @@ export function skills(main, context) {
       main,
       h("a", { class: "back", href: addressOf("skills") }, icon("back"), t("skills.title")),
       heading(skill.name, skill.description),
-      h("div", { class: "chips of-skills" }, skill.tags.map((tag) => h("span", { class: "chip" }, tag))),
+      h(
+        "div",
+        { class: "chips of-skills" },
+        skill.tags.map((tag) => h("span", { class: "chip" }, tag)),
+      ),
       h("pre", { class: "sheet prose", tabindex: "0" }, skill.body || skill.description),
       h("p", { class: "small muted" }, skill.path),
     );
