@@ -30,7 +30,7 @@ def make_zip(members: Mapping[str, str | bytes]) -> bytes:
 def make_pdf(*pages: Sequence[str], password: str = "", owner_password: str | None = None) -> bytes:
     """A PDF with the given lines on each page, Chinese too: the characters' codes are their Unicode numbers."""
     writer = pypdf.PdfWriter()
-    font = _font(writer)
+    font = _font(writer, {char for lines in pages for line in lines for char in line})
     for lines in pages:
         page = writer.add_blank_page(width=595, height=842)
         page[NameObject("/Resources")] = DictionaryObject(
@@ -47,16 +47,14 @@ def make_pdf(*pages: Sequence[str], password: str = "", owner_password: str | No
     return _written(writer)
 
 
-def _font(writer: pypdf.PdfWriter) -> Any:
-    ranges = "\n".join(f"<{block:02x}00> <{block:02x}ff> <{block:02x}00>" for block in range(256))
-    codes = "\n".join(
-        f"{100 if first + 100 <= 256 else 256 - first} beginbfrange\n"
-        + "\n".join(ranges.splitlines()[first : first + 100])
-        + "\nendbfrange"
-        for first in range(0, 256, 100)
-    )
+def _font(writer: pypdf.PdfWriter, characters: set[str]) -> Any:
+    codes = [char.encode("utf-16-be").hex() for char in sorted(characters)]
     table = StreamObject()
-    table.set_data(f"begincmap\n1 begincodespacerange <0000> <ffff> endcodespacerange\n{codes}\nendcmap".encode())
+    told = "\n".join(f"<{code}> <{code}>" for code in codes)
+    table.set_data(
+        f"begincmap\n1 begincodespacerange <0000> <ffff> endcodespacerange\n"
+        f"{len(codes)} beginbfchar\n{told}\nendbfchar\nendcmap".encode()
+    )
     descendant = DictionaryObject(
         {
             NameObject("/Type"): NameObject("/Font"),
