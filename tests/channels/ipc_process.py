@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -67,6 +67,14 @@ class IpcProcess:
         used = self._last if id is None else id
         self._write({"jsonrpc": "2.0", "id": used, "method": method, "params": params})
         return used
+
+    def send_all(self, requests: Sequence[tuple[str, Any]]) -> list[int]:
+        """Send requests in one piece, so that none is answered before the last was sent; returns their ids."""
+        sent = [(self._last + at, method, params) for at, (method, params) in enumerate(requests, start=1)]
+        self._last += len(sent)
+        told = [{"jsonrpc": "2.0", "id": used, "method": method, "params": params} for used, method, params in sent]
+        self.raw(b"".join(framed(json.dumps(one).encode(), self._framing) for one in told))
+        return [used for used, _, _ in sent]
 
     def notify(self, method: str, params: Any = None) -> None:
         self._write({"jsonrpc": "2.0", "method": method, "params": params})

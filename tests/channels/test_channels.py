@@ -23,6 +23,7 @@ from homing.embedders.model_folder import BUNDLED
 from homing.embedders.provider import EmbeddingProvider
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.channels.invoking import AFRAID, HARBOUR, KEY, KITCHEN, LONELY, NOVEL, ask, refused, save
+from tests.channels.watched import WatchedHoming
 
 KEYWORDS_ONLY = Settings(embedding=EmbeddingSettings(provider=""))
 NOTICE = "语义搜索暂时不可用，已切换为关键词搜索"
@@ -259,13 +260,15 @@ class TestSearch:
             assert (found["mode"], found["fallback"]) == ("semantic", None)
 
     def test_a_paragraph_that_waits_for_its_vector_is_found_by_its_words(self, tmp_path: Path) -> None:
-        with LoopbackApi(key="sk-over-there") as api, homing.open(tmp_path / "data", settings=remote(api)) as app:
+        with WatchedHoming(tmp_path / "data") as app:
             channels = Channels(app)
             save(channels, "novel", "ch1", LONELY)
+            app.model.go.clear()
             ask(channels, "document:save", projectId="novel", documentId="ch2", text=KEY)
             found = ask(channels, "embedding:search", projectId="novel", query="silver key", minScore=0.9)["results"]
             assert [(one["text"], one["pending"]) for one in found] == [(KEY, True)]
             assert ask(channels, "embedding:status", projectId="novel")["pending"] == 1
+            app.model.go.set()
             assert ask(channels, "embedding:status", projectId="novel", waitMs=20_000)["pending"] == 0
 
 
