@@ -96,6 +96,9 @@ def test_a_hit_that_only_meaning_found_says_so(browser: Browser, address: str) -
 def test_the_whole_way_by_keyboard(browser: Browser, address: str) -> None:
     with visit(browser, address) as page:
         page.wait_for_selector(".welcome")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
         page.keyboard.press("?")
         page.wait_for_selector("#keys-dialog[open]")
         page.keyboard.press("Escape")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
+
+import typer
 
 import homing.server
+from homing.cli.main import app
 
 SCRIPTS = Path(homing.server.__file__).parent / "page" / "scripts"
 WORDS = (SCRIPTS / "words.js").read_text(encoding="utf-8")
@@ -28,3 +32,16 @@ def test_every_word_that_is_used_exists_and_every_one_that_exists_is_used() -> N
     composed = {f"{name}." for name in re.findall(r'named\("(\w+)"', code)} | set(re.findall(r"`([\w.]+\.)\$\{", code))
     unused = [key for key in KEYS if f'"{key}"' not in code and not key.startswith(tuple(composed))]
     assert unused == []
+
+
+def test_every_command_that_the_page_teaches_exists() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS.rglob("*.js"))
+    taught = re.findall(r"""command\(["'](homing .*?)["']\)""", code) + re.findall(r"homing (?:\w+ )*?create", code)
+    assert len(taught) > 5
+    for line in taught:
+        commands: dict[str, Any] | None = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        for word in line.split()[1:]:
+            if commands is None:
+                break
+            assert word in commands, line
+            commands = getattr(commands[word], "commands", None)

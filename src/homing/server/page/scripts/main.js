@@ -216,6 +216,11 @@ function askForToken() {
 applyTheme();
 let tokenAsked = null;
 onTokenNeeded(() => (tokenAsked ??= askForToken().finally(() => (tokenAsked = null))));
+document.getElementById("skip").addEventListener("click", (event) => {
+  // The address after # belongs to the views.
+  event.preventDefault();
+  main.focus();
+});
 document.getElementById("language").addEventListener("click", speakOther);
 document.getElementById("theme").addEventListener("click", () => {
   nextTheme();

@@ -288,8 +288,8 @@ export const WORDS = {
 
   "token.title": ["需要令牌", "A token is needed"],
   "token.text": [
-    "这台服务器只回答持有令牌的人。用 homing tokens add 创建一个。只保存在这个标签页里。",
-    "This server answers only those who hold a token. Make one with homing tokens add. It is kept in this tab only.",
+    "这台服务器只回答持有令牌的人。用 homing tokens create 创建一个。只保存在这个标签页里。",
+    "This server answers only those who hold a token. Make one with homing tokens create. It is kept in this tab only.",
   ],
   "token.label": ["令牌", "Token"],
   "token.use": ["使用", "Use it"],

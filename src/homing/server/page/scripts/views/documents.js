@@ -39,7 +39,7 @@ export function documents(main, context) {
           "documents",
           t("documents.empty"),
           t("documents.empty.text"),
-          command("homing docs add notes chapter-1.md"),
+          command("homing docs add notes chapter-1 chapter-1.md"),
         ),
       projects.map((one, at) => shelf(one.id, each[at].documents)),
       newForm(projects.map((one) => one.id)),
