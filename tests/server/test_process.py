@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import httpx2
@@ -13,6 +14,7 @@ import pytest
 
 import homing
 from homing.config import Settings
+from homing.models.switch_log import TAKEN_FOR_DEAD
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.server.process import COMMAND, serving
 
@@ -90,6 +92,50 @@ def test_what_people_search_for_is_logged_only_where_that_was_asked_for(tmp_path
         httpx2.post(f"{server.address}/rag/recall", json={"query": "灯塔"})
         server.stop(signal.SIGTERM)
         assert [line["query"] for line in server.lines() if "query" in line] == ["灯塔"]
+
+
+@pytest.mark.slow
+def test_a_stream_that_is_followed_does_not_keep_it_from_stopping(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with LoopbackApi(key=KEY) as api:
+        configured(data, api)
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+            client.put("/documents/novel/ch1", json={"text": "\n\n".join(f"第{number}段。" for number in range(400))})
+            api.always = Fault(delay=0.5)
+            job = client.post("/documents/novel/reindex").json()
+            with client.stream("GET", f"/jobs/{job['id']}/events") as events:
+                lines = events.iter_lines()
+                assert next(lines).startswith("id: ")
+                server.process.send_signal(signal.SIGTERM)
+                list(lines)
+            assert server.process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_a_change_of_the_model_that_was_killed_is_taken_up_by_the_next_server(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with LoopbackApi(key=KEY) as api:
+        with homing.open(data, settings=Settings()) as app:
+            app.add({str(number): f"文字 text {number}" for number in range(600)})
+            config = app.models.config
+            config.ensure_default_embedding_model()
+            config.create_provider("remote", "openai", api_key=KEY, base_url=api.url + "/v1")
+            config.create_model("remote", "text-embedding-3-small", model_config={"dimensions": 64})
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+            api.always = Fault(delay=0.2)
+            job = client.post("/models/default", json={"name": "text-embedding-3-small"}).json()
+            while client.get(f"/jobs/{job['id']}").json()["done"] == 0:
+                time.sleep(0.05)
+            server.stop(signal.SIGKILL)
+        # So long after its last sign of life a switch is taken for dead.
+        api.always = None
+        time.sleep(TAKEN_FOR_DEAD + 0.5)
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+            deadline = time.monotonic() + 30
+            while not client.get("/models/switch").json()["finished"] and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert [one["kind"] for one in client.get("/jobs").json()["jobs"]] == ["switch"]
+            assert client.get("/models/switch").json()["finished"]
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

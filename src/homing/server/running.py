@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -11,10 +13,12 @@ from types import FrameType
 import uvicorn
 
 from homing.app import Homing
-from homing.errors import ConfigError
+from homing.errors import ConfigError, HomingError
 from homing.server.application import create_app
 from homing.server.service import Service
 from homing.server.tenants import prepare
+
+log = logging.getLogger(__name__)
 
 LAST_ANSWERS = 10
 """Seconds that requests under way have to end when the server stops."""
@@ -42,8 +46,18 @@ def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
         timeout_keep_alive=IDLE_CONNECTION,
     )
     server = _Server(config, served.state.service, lambda: on_start(address))
+    # The first to ask should not wait for a model and a library to load.
+    threading.Thread(target=_warm_up, args=(app,), name="homing-warm-up", daemon=True).start()
     with listener, _signals_only_stop_the_server():
         server.run([listener])
+
+
+def _warm_up(app: Homing) -> None:
+    try:
+        app.skills.initialize()
+        app.devices.prepare()
+    except HomingError as error:
+        log.warning("not ready yet: %s", error)
 
 
 class _Server(uvicorn.Server):

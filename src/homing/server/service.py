@@ -7,9 +7,10 @@ import threading
 
 from homing.app import Homing
 from homing.config import ServerSettings
-from homing.server.jobs import Jobs
+from homing.server.jobs import Job, Jobs, Report
 from homing.server.metrics import Metrics
-from homing.server.tenants import Tenants, prepare
+from homing.server.switching import switch_everybody
+from homing.server.tenants import OWNER, Tenants, prepare
 from homing.server.tokens import Tokens
 
 QUERIES = logging.getLogger("homing.server.queries")
@@ -39,8 +40,22 @@ class Service:
         return self.exposed or bool(self.tokens.all())
 
     def start(self) -> None:
-        """Open what requests use."""
+        """Open what requests use, and take up a change of the model that an earlier server left unfinished."""
         prepare(self.app)
+        if self.app.models.default_model() is None:
+            return
+        status = self.app.switch.status()
+        state = status.state
+        if state is not None and not state.running and (not status.finished or state.done < state.total):
+            self.change_model(state.target, OWNER)
+
+    def change_model(self, name: str, user: str) -> Job:
+        """Begin to embed again what another model than the default embedded, for everybody."""
+
+        def work(report: Report) -> dict[str, int]:
+            return {"collections": switch_everybody(self.tenants, report)}
+
+        return self.jobs.submit("switch", name, work, user=user, shared=True)
 
     def close(self) -> None:
         """Let go of the users' folders. What waits to be embedded is embedded first."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from pydantic import Field
 
@@ -12,9 +10,7 @@ from homing.errors import Conflict
 from homing.resolve import local_models
 from homing.server.access import Administering, Reading
 from homing.server.body import Answer, Body, Name
-from homing.server.jobs import Report
 from homing.server.routes.jobs import JobTold, told
-from homing.server.switching import switch_everybody
 
 router = APIRouter(prefix="/models", tags=["models"])
 
@@ -96,12 +92,7 @@ def change_default(body: ModelChoice, caller: Administering) -> JobTold:
             details={"settings": "embedding"},
         )
     app.switch.make_default(app.models.find(body.name, body.provider).model)
-
-    def work(report: Report) -> dict[str, Any]:
-        return {"collections": switch_everybody(caller.service.tenants, report)}
-
-    job = caller.service.jobs.submit("switch", body.name, work, user=caller.user, shared=True)
-    return told(job.view)
+    return told(caller.service.change_model(body.name, caller.user).view)
 
 
 @router.get("/switch")
