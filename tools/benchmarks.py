@@ -59,6 +59,14 @@ MEASUREMENTS = (
         "Four collections at once, and embedding in the background.",
     ),
     Measurement(
+        "documents.json",
+        "Documents",
+        "bench/documents.py all --peers PEERS_PYTHON",
+        "Texts that reach the model for an edit of a novel of 1,000 paragraphs, beside LangChain's indexing API and "
+        "LlamaIndex's ingestion; save() by the size of the document; chunks a second; answers while somebody types; "
+        "projects apart by collection or by filter.",
+    ),
+    Measurement(
         "recall_order.json",
         "What recall brings back",
         "bench/recall_order.py PASSAGES",
@@ -72,6 +80,12 @@ MEASUREMENTS = (
         "langchain-postgres' hybrid mode and the EnsembleRetriever.",
     ),
     Measurement("skills.json", "Skills", "bench/skills.py", "Scanning folders and finding the skill for a request."),
+    Measurement(
+        "load.json",
+        "The server under load",
+        "bench/load.py",
+        "`homing serve` asked by many clients without pause, with the bundled model and with one behind a dead API.",
+    ),
     Measurement(
         "devices.json", "Devices", "bench/devices.py", "From a sentence to devices and a command, without a model."
     ),
