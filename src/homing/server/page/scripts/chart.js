@@ -69,7 +69,13 @@ export function sweepLine(rows, measure, label) {
       ),
     );
   });
-  drawing.append(s("text", { x: x(best), y: y(high) - 16, class: "value strong middle" }, high.toFixed(3)));
+  // The line is drawn between its lowest and its highest value, so the figures stand beside it.
+  for (const at of new Set([0, values.length - 1, best])) {
+    const beside = at !== best && at > 0;
+    const place = beside ? { x: x(at) + 12, y: y(values[at]) + 5 } : { x: x(at), y: y(values[at]) - 16 };
+    const kind = at === best ? "value strong middle" : beside ? "value" : "value middle";
+    drawing.append(s("text", { ...place, class: kind }, values[at].toFixed(3)));
+  }
   drawing.append(
     s("text", { x: 60, y: 228, class: "value middle" }, t("why.meaning")),
     s("text", { x: 660, y: 228, class: "value middle" }, t("why.words")),

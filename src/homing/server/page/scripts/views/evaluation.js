@@ -57,8 +57,8 @@ export function evaluation(main) {
   function teach() {
     return empty(
       "evaluation",
-      t("evaluation.title"),
-      t("evaluation.text"),
+      t("evaluation.empty"),
+      t("evaluation.empty.text"),
       command("homing eval questions.jsonl --save"),
     );
   }
@@ -128,7 +128,11 @@ export function evaluation(main) {
           "div",
           { class: "head" },
           h("h2", {}, set),
-          h("span", { class: "muted small" }, `${title} · ${number(mine[0].questions)} ${t("evaluation.questions")}`),
+          h(
+            "span",
+            { class: "muted small" },
+            `${title} · ${t("evaluation.questions", { n: number(mine[0].questions) })}`,
+          ),
         ),
         swept ? sweepLine(mine, measure, t("evaluation.sweep")) : bars(mine, measure, `${set}: ${title}`),
         h(
