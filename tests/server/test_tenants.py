@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,6 +50,12 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Perso
             yield {name: Person(client, secret) for name, secret in secrets.items()}
 
 
+def settle(person: Person) -> None:
+    """Until everything that the user saved is embedded: what cannot be found yet proves nothing."""
+    while json.loads(person("GET", "/rag"))["waiting"]:
+        time.sleep(0.05)
+
+
 def ask_everything(person: Person) -> str:
     """Everything a user can read, by every route that could show another's."""
     asked = [
@@ -78,6 +86,8 @@ def test_nothing_of_one_user_reaches_another(people: dict[str, Person], name: st
     person("PUT", "/documents/island/map", {"text": marked})
     person("PUT", "/devices", {"devices": [{"id": marked, "name": "宝藏灯", "type": "light"}]})
     person("POST", "/documents/island/reindex")
+    settle(person)
+    assert marked in person("POST", "/rag/recall", {"query": "宝藏", "limit": 100})
     assert marked in ask_everything(person)
     for other, who in people.items():
         if other != name:
@@ -159,3 +169,17 @@ def test_a_store_that_the_settings_name_is_the_owners_alone(tmp_path: Path) -> N
             assert other.settings.store_url != app.settings.store_url
             assert other.models is app.models
         tenants.close()
+
+
+def test_over_mcp_a_token_reaches_its_user_and_no_other(people: dict[str, Person]) -> None:
+    def call(person: Person, tool: str, arguments: dict[str, str]) -> str:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        return person("POST", "/mcp", asked)
+
+    people["lin"]("POST", "/rag/remember", {"text": "lin 的宝藏在井里"})
+    people["林"]("POST", "/rag/remember", {"text": "林 的宝藏在屋顶"})
+    settle(people["lin"])
+    settle(people["林"])
+    assert "在井里" in call(people["lin"], "recall", {"query": "宝藏"})
+    for name in ("Lin", "林", OWNER):
+        assert "在井里" not in call(people[name], "recall", {"query": "宝藏"})
