@@ -91,6 +91,8 @@ def test_lines_are_short_on_a_terminal() -> None:
     record = logging.makeLogRecord({"name": "x", "levelname": "INFO", "msg": "request"})
     record.__dict__.update(method="GET", path="/health", route="/health", status=200, ms=1.5, user="owner")
     assert ShortLines().format(record).endswith("200 GET /health  1.5 ms")
+    record.__dict__["path"] = "/documents/a\n12:00:00  200 GET /forged"
+    assert "\n" not in ShortLines().format(record)
     warning = logging.makeLogRecord({"name": "x", "levelname": "WARNING", "msg": "灯塔 %s", "args": ("1",)})
     assert ShortLines().format(warning).endswith("warning: 灯塔 1")
     assert '"message": "灯塔 1"' in JsonLines().format(warning)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -38,10 +37,6 @@ class Caller:
     def is_owner(self) -> bool:
         """Whether the data is that of the server's own folder."""
         return self.user == OWNER
-
-
-CALLER: ContextVar[Caller | None] = ContextVar("homing_caller", default=None)
-"""Who asks, for what runs inside a request but is not handed it."""
 
 
 def _requiring(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from homing.errors import Unauthorized
-from homing.server.access import CALLER, Caller
+from homing.server.access import Caller
 from homing.server.access import Scope as Reach
 from homing.server.rate_limit import RateLimit
 from homing.server.service import Service
@@ -50,7 +50,6 @@ class Admission:
                 app = await run_in_threadpool(held.enter_context, lease)
             caller = Caller(user, reach, app, self._service)
             scope.setdefault("state", {})["caller"] = caller
-            CALLER.set(caller)
             await self._app(scope, receive, send)
 
     def _identify(self, scope: Scope) -> tuple[str, Reach] | None:

@@ -43,7 +43,8 @@ class ShortLines(logging.Formatter):
         at = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields = record.__dict__
         if "status" in fields:
-            return f"{at}  {fields['status']} {fields['method']} {fields['path']}  {fields['ms']} ms"
+            path = "".join(char if char.isprintable() else "�" for char in fields["path"])
+            return f"{at}  {fields['status']} {fields['method']} {path}  {fields['ms']} ms"
         told = f"{at}  {record.levelname.lower()}: {record.getMessage()}"
         if query := fields.get("query"):
             told += f" {query!r}"

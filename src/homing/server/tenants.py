@@ -11,6 +11,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -25,6 +26,8 @@ OWNER = "owner"
 """The user whose data is in the server's own folder."""
 FOLDER = "users"
 NAME_FILE = "user.txt"
+CLOSERS = 8
+"""How many folders are closed at the same time."""
 
 
 def folder_name(user: str) -> str:
@@ -52,6 +55,7 @@ class Tenants:
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._closing = ThreadPoolExecutor(CLOSERS, thread_name_prefix="homing-closing")
 
     @contextmanager
     def lease(self, user: str) -> Iterator[Homing]:
@@ -88,7 +92,8 @@ class Tenants:
         with self._lock:
             held, self._open = self._open, OrderedDict()
         for one in held.values():
-            one.app.close()
+            self._closing.submit(_close, one.app)
+        self._closing.shutdown()
 
     def folder(self, user: str) -> Path:
         """Where a user's data is."""
@@ -96,28 +101,25 @@ class Tenants:
         return data if user == OWNER else data / FOLDER / folder_name(user)
 
     def _take(self, user: str) -> _Open:
-        idle: list[_Open] = []
         with self._lock:
             held = self._open.get(user)
             if held is None:
-                idle = self._make_room()
+                self._make_room()
                 held = self._open[user] = _Open(self._app(user))
             self._open.move_to_end(user)
             held.users += 1
-        for one in idle:
-            one.app.close()
-        return held
+            return held
 
-    def _make_room(self) -> list[_Open]:
-        idle: list[_Open] = []
+    def _make_room(self) -> None:
         for user, one in list(self._open.items()):
             if len(self._open) < self._most:
-                break
+                return
             if not one.users:
-                idle.append(self._open.pop(user))
+                # Behind the scenes: who comes does not wait until another's texts are embedded. Should that one come
+                # back meanwhile, two have the folder open, as two processes may.
+                self._closing.submit(_close, self._open.pop(user).app)
         if len(self._open) >= self._most:
             raise Overloaded(f"{self._most} users are being served; come back in a moment", retry_after=2)
-        return idle
 
     def _app(self, user: str) -> Homing:
         # A store that the settings name would be everybody's: each user has the one in their own folder.
@@ -134,6 +136,13 @@ class Tenants:
             (folder / NAME_FILE).write_text(user, encoding="utf-8")
             prepare(held.app)
             held.ready = True
+
+
+def _close(app: Homing) -> None:
+    try:
+        app.close()
+    except Exception:
+        log.exception("the folder %s was not closed properly; what it holds is on disk", app.settings.data)
 
 
 def prepare(app: Homing) -> None:

@@ -46,7 +46,7 @@ class Recall(Body):
 
 
 class Remembered(Answer):
-    """Something remembered. `waiting` says that it has no vector yet and is found by its words."""
+    """Something remembered."""
 
     id: str = Field(examples=["allergies"])
     collection: str = Field(examples=["observation"])
@@ -109,7 +109,7 @@ def list_remembered(
     collection: Collection | None = None,
     session_key: Annotated[str | None, Parameter(max_length=1_000)] = None,
     limit: Annotated[int, Parameter(ge=1, le=1000)] = 50,
-    offset: Annotated[int, Parameter(ge=0, le=1_000_000)] = 0,
+    offset: Annotated[int, Parameter(ge=0, le=10_000)] = 0,
 ) -> Memory:
     """What is remembered, the latest first; of all collections together where none is named."""
     rag = caller.app.rag
