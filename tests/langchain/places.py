@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 import uuid
@@ -113,3 +114,5 @@ class TablePlace:
         self.engine.drop_table(self.name)
         assert PGEngine._default_loop is not None
         asyncio.run_coroutine_threadsafe(self.engine._pool.dispose(), PGEngine._default_loop).result(10)
+        # A connection that nobody closed says so here, and not in the middle of another test.
+        gc.collect()

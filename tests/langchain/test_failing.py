@@ -322,6 +322,13 @@ def test_options_that_cannot_be_served_are_refused_by_name(
         store.retriever(1, options)
 
 
+def test_what_a_retriever_does_not_have_is_refused_by_name(store: StorePlace) -> None:
+    with pytest.raises(InvalidArgument, match="lmit"):
+        store.retriever(1, lmit=3)
+    with pytest.raises(InvalidArgument, match="text"):
+        store.retriever(1).invoke({"query": "退款"})  # type: ignore[arg-type]
+
+
 async def test_an_engine_without_a_loop_answers_asynchronous_calls_only(table: TablePlace) -> None:
     from sqlalchemy.ext.asyncio import create_async_engine
 

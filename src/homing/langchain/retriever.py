@@ -50,9 +50,9 @@ class HybridRetriever(BaseRetriever):
     vector_store: Any = Field(frozen=True)
     user_id: int | str = Field(frozen=True)
     options: HybridRetrieverOptions = Field(default_factory=HybridRetrieverOptions)
-    embeddings: Any = None
-    collection: str = "documents"
-    user_key: str = "userId"
+    embeddings: Any = Field(None, frozen=True)
+    collection: str = Field("documents", frozen=True)
+    user_key: str = Field("userId", frozen=True)
 
     _source: Source = PrivateAttr()
 
@@ -65,6 +65,8 @@ class HybridRetriever(BaseRetriever):
     ) -> None:
         chosen = {name: kwargs.pop(name) for name in [*kwargs] if name in _OPTION_NAMES}
         checked = _options(options, chosen)
+        if unknown := sorted(set(kwargs) - set(type(self).model_fields)):
+            raise InvalidArgument(f"a HybridRetriever has no {', '.join(unknown)}; its options: {_KNOWN}")
         super().__init__(vector_store=vector_store, user_id=checked_user(user_id), options=checked, **kwargs)
         self._source = source_of(
             vector_store, user_id, embeddings=self.embeddings, collection=self.collection, user_key=self.user_key
@@ -97,6 +99,8 @@ class HybridRetriever(BaseRetriever):
         `overrides` are options for this one search. A blank query finds nothing. Raises RetrievalFailed where neither
         leg could answer.
         """
+        if not isinstance(query, str):
+            raise InvalidArgument(f"a query is text; got {type(query).__name__}")
         options = _options(self.options, overrides)
         if overrides:
             journal.unbalanced(options)
@@ -167,6 +171,7 @@ def _remade(kind: type[HybridRetriever], store: Any, user_id: int | str, more: d
     return kind(store, user_id, **more)
 
 
+_KNOWN = ", ".join(HybridRetrieverOptions.model_fields)
 _OPTION_NAMES = frozenset(
     set(HybridRetrieverOptions.model_fields)
     | {field.alias for field in HybridRetrieverOptions.model_fields.values() if field.alias}
@@ -186,9 +191,7 @@ def _options(
         return HybridRetrieverOptions(**given | changed)
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise InvalidArgument(
-            f"options of a HybridRetriever: {told}; known: {', '.join(HybridRetrieverOptions.model_fields)}"
-        ) from error
+        raise InvalidArgument(f"options of a HybridRetriever: {told}; known: {_KNOWN}") from error
 
 
 def _answer(hits: tuple[Hit, ...], outcomes: Mapping[Leg, Outcome[Any]], timings: Mapping[str, float]) -> Retrieved:

@@ -1,7 +1,7 @@
 """The table behind a `PGVectorStore`: what its columns are called, and how statements reach it.
 
-langchain-postgres talks to the server on an event loop. A statement is sent there from whatever thread asks, and taken
-back when the deadline has passed.
+langchain-postgres talks to the server on an event loop. A statement is sent there from whatever thread asks, and is
+waited for until the deadline and no longer.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ calling_loop: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = context
     "homing_calling_loop", default=None
 )
 """The loop of an asynchronous caller: where statements run when the store's engine has no loop of its own."""
+
+GRACE = 1.0
+"""Seconds after a deadline in which a statement may still end by itself."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Table:
         try:
             return future.result(deadline)
         except Late:
-            future.cancel()
+            # The server ends the statement by itself, and its connection stays good; one that hangs is cut off.
+            loop.call_soon_threadsafe(loop.call_later, GRACE, future.cancel)
             raise Timeout(f"table {self.label} gave no answer within {deadline:g} s") from None
 
     async def _attempts(self, work: Work[T]) -> T:
