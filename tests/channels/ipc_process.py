@@ -85,6 +85,12 @@ class IpcProcess:
             assert self._news.wait_for(lambda: request in self._answers, timeout), (request, self.stderr[-2000:])
             return self._answers[request][0]
 
+    def wait_for_answers(self, request: int | str, count: int) -> list[dict[str, Any]]:
+        """All responses to an id, once there are so many."""
+        with self._news:
+            assert self._news.wait_for(lambda: len(self._answers.get(request, [])) >= count, PATIENCE)
+            return list(self._answers[request])
+
     def answers(self, request: int | str) -> int:
         """How many responses a request got so far."""
         with self._news:

@@ -163,6 +163,11 @@ class TestRequests:
         assert all(shared.wait(one)["result"]["ok"] for one in saves)
         assert shared.ask("project:delete", projectId="slow") == {"documents": 20}
 
+    def test_an_id_may_be_used_again_once_it_was_answered(self, shared: IpcProcess) -> None:
+        for count in range(1, 31):
+            shared.send("rag:config:get", {}, id="again")
+            assert shared.wait_for_answers("again", count)[-1]["result"]["ok"]
+
     def test_wrong_requests_are_refused_and_the_next_is_served(self, shared: IpcProcess) -> None:
         complaints = len(shared.complaints)
         bad = [b"hello\n", b"{]\n", b'[{"jsonrpc":"2.0"}]\n', b'{"jsonrpc":"2.0","id":{},"method":"x"}\n', b"\xff\n"]

@@ -93,7 +93,7 @@ class Session:
         if call.method == CANCEL:
             asked = call.params.get("id") if isinstance(call.params, dict) else None
             with self._idle:
-                task = self._tasks.get(asked) if isinstance(asked, int | str) else None
+                task = self._tasks.pop(asked, None) if isinstance(asked, int | str) else None
             if task is not None:
                 task.cancel(_CANCELED)
         elif call.method == "exit":
@@ -194,12 +194,15 @@ class Session:
 
     def _answer(self, task: Task, rest: Callable[[], Envelope]) -> None:
         try:
-            task.settle(rest())
+            answer = rest()
+            # Once it is answered its id may be used again.
+            with self._idle:
+                if self._tasks.get(task.id) is task:
+                    del self._tasks[task.id]
+            task.settle(answer)
         finally:
             with self._idle:
                 self._pending.discard(task)
-                if self._tasks.get(task.id) is task:
-                    del self._tasks[task.id]
                 self._idle.notify_all()
 
 
