@@ -56,7 +56,10 @@ def log_to_stderr(*, as_json: bool, level: int = logging.INFO) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if as_json else ShortLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # What the web server says about itself at this level is said by the start message and by our own lines.
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    # The metrics of each request to a remote model are ours to tell.
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    if not as_json and level == logging.INFO:
+        # At a terminal people want to see who asks, and what is wrong.
+        logging.getLogger("homing").setLevel(logging.WARNING)
+        logging.getLogger("homing.server").setLevel(logging.INFO)
+    # What libraries say about themselves at this level is said by the start message and by our own lines.
+    for library in ("uvicorn", "httpx2", "mcp"):
+        logging.getLogger(library).setLevel(max(level, logging.WARNING))
