@@ -20,7 +20,7 @@ from tests.documents.novel import Library, novel
 
 OLD = LocalProvider().id
 NEW = "openai/text-embedding-3-small@512"
-STORY = """她一个人坐在窗边，看着雨落下来，心里空荡荡的。
+STORY = """她觉得自己被全世界遗忘了，没有一个人陪伴。
 
 厨房里，母亲正在做红烧肉，满屋子香味。
 
@@ -57,7 +57,7 @@ def test_meaning_finds_a_paragraph_that_shares_no_word_with_the_query(tmp_path: 
         app.documents.save("novel", "ch1", STORY).wait(20)
         assert app.documents.flush(60)
         hit = app.documents.search("novel", "孤独的感觉")[0]
-        assert hit.text.startswith("她一个人坐在窗边")
+        assert hit.text.startswith("她觉得自己")
         assert hit.score is not None
         assert hit.score >= 0.55
         assert app.documents.search("novel", "a boat sails in the morning")[0].text.startswith("The ship")
@@ -101,7 +101,7 @@ def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
     assert found["hits"][0]["metadata"]["document_id"] == "ch1"
     assert "糖醋鱼" in run("search", "novel", "「糖醋鱼」", "--mode", "keyword")
     assert run("show", "novel", "ch1").strip() == STORY.replace("红烧肉", "糖醋鱼")
-    assert "0-23" in run("show", "novel", "ch1", "--chunks")
+    assert "0-21" in run("show", "novel", "ch1", "--chunks")
     assert json.loads(run("list", "--json"))[0]["chunks"] == 3
     assert "ch1" in run("list", "novel")
     assert json.loads(run("reindex", "--json"))["embedded"] == 0

@@ -153,6 +153,8 @@ class EmbeddingBuffer:
 
     def start(self) -> None:
         """Start the workers. Starting twice is fine."""
+        if self._threads:
+            return
         with self._wake:
             if self._threads:
                 return

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from homing.database import Database
-from homing.documents.layout import Block, NewBlock, Placed, Rewrite, Stored
+from homing.documents.layout import Block, Held, NewBlock, Placed, Rewrite, Stored
 from homing.stores.arguments import is_encodable
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Archive:
         ).fetchall()
         for number, block, start, length, digest, updated in found:
             held[block].append(Placed(number, start, start + length, digest, updated))
-        chunks = tuple(tuple(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
+        chunks = tuple(Held.of(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
         return Stored(self.text(connection, row), row.blocks, chunks)
 
     def look_up(self, connection: Connection, ids: Iterable[str]) -> dict[str, Found]:
@@ -223,7 +223,7 @@ class Archive:
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (row.key, one.number, key, one.start, one.end - one.start, one.digest, one.updated)
-                for one in block.chunks
+                for one in block.chunks.placed()
             ],
         )
         return Block(key, len(block.text), block.wide)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from homing.documents.alignment import Alignment, align
-from homing.documents.layout import Placed, Rewrite, Stored, common_end, common_start, moved, rewrite
+from homing.documents.layout import Placed, Rewrite, Stored, common_end, common_start, rewrite
 from homing.documents.splitting import Piece, split
 
 FENCES = ("```", "~~~")
@@ -25,14 +25,15 @@ _SENTINEL = "\n\nx"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a new text changes, by the numbers of chunks; `texts` are where those that changed stand in the new text.
+    """What a new text changes, by the numbers of chunks; of those that changed also where they stand in the new text.
 
-    `following` is the next number that is free.
+    `unchanged` are in several lists, most of which are shared with what is stored. `following` is the next number that
+    is free.
     """
 
     rewrite: Rewrite
     changed: tuple[Placed, ...]
-    unchanged: tuple[int, ...]
+    unchanged: tuple[tuple[int, ...], ...]
     moved: tuple[int, ...]
     removed: tuple[int, ...]
     following: int
@@ -40,7 +41,7 @@ class Edit:
     @property
     def chunks(self) -> int:
         """How many chunks the document has now."""
-        return len(self.changed) + len(self.unchanged) + len(self.moved)
+        return len(self.changed) + sum(map(len, self.unchanged)) + len(self.moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,12 @@ def edit(stored: Stored, text: str, following: int) -> Edit:
     before = _chunks(stored, window)
     aligned = align([one.digest for one in before], [one.digest for one in window.pieces])
     after, following = _numbered(before, aligned, window, following)
-    part = text[window.start : window.stop]
-    inside = [moved(one, -window.start) for one in after]
-    outside = [*stored.chunks[: window.first], *stored.chunks[window.last :]]
+    before_it, behind_it = stored.chunks[: window.first], stored.chunks[window.last :]
+    same = tuple([after[at].number for at in aligned.same])
     return Edit(
-        rewrite(stored, part, inside, first=window.first, last=window.last),
+        rewrite(stored, text, window.start, window.stop, after, first=window.first, last=window.last),
         tuple(after[at] for at in aligned.changed),
-        tuple(one.number for held in outside for one in held) + tuple(after[at].number for at in aligned.same),
+        (*(held.numbers for held in before_it), same, *(held.numbers for held in behind_it)),
         tuple(after[at].number for at in aligned.moved),
         tuple(before[at].number for at in aligned.removed),
         following,
@@ -121,15 +121,15 @@ def _cut_alone(text: str, start: int, stop: int, *, at_end: bool) -> list[Piece]
 def _holds(stored: Stored, first: int, last: int, pieces: Sequence[Piece]) -> bool:
     """Whether the outermost chunks are what they were, where the window has neighbours."""
     held = stored.chunks[first:last]
-    if not pieces or not held[0] or not held[-1]:
+    if not pieces or not held[0].digests or not held[-1].digests:
         return False
-    return (first == 0 or pieces[0].digest == held[0][0].digest) and (
-        last == len(stored.blocks) or pieces[-1].digest == held[-1][-1].digest
+    return (first == 0 or pieces[0].digest == held[0].digests[0]) and (
+        last == len(stored.blocks) or pieces[-1].digest == held[-1].digests[-1]
     )
 
 
 def _chunks(stored: Stored, window: _Window) -> list[Placed]:
-    return [one for held in stored.chunks[window.first : window.last] for one in held]
+    return [one for held in stored.chunks[window.first : window.last] for one in held.placed()]
 
 
 def _numbered(

@@ -37,21 +37,54 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """The chunks of a block, column by column, with offsets counted from its start.
+
+    Plain tuples of numbers are nothing to the garbage collector; a hundred thousand objects would make it halt the
+    process for longer than a frame, now and then.
+    """
+
+    numbers: tuple[int, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    digests: tuple[bytes, ...]
+    updated: tuple[float, ...]
+
+    @staticmethod
+    def of(chunks: Sequence[Placed], shift: int = 0) -> Held:
+        """Chunks, moved by so many characters."""
+        return Held(
+            tuple([one.number for one in chunks]),
+            tuple([one.start + shift for one in chunks]),
+            tuple([one.end + shift for one in chunks]),
+            tuple([one.digest for one in chunks]),
+            tuple([one.updated for one in chunks]),
+        )
+
+    def placed(self, shift: int = 0) -> Iterator[Placed]:
+        """One by one, moved by so many characters."""
+        for number, start, end, digest, updated in zip(
+            self.numbers, self.starts, self.ends, self.digests, self.updated, strict=True
+        ):
+            yield Placed(number, start + shift, end + shift, digest, updated)
+
+
+@dataclass(frozen=True, slots=True)
 class NewBlock:
-    """A block to write: its text, and its chunks with offsets counted from its start."""
+    """A block to write: its text, and its chunks."""
 
     text: str
     wide: int
-    chunks: tuple[Placed, ...]
+    chunks: Held
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A document as it is stored: its text, its blocks, and for each block the chunks in it, counted from its start."""
+    """A document as it is stored: its text, its blocks, and for each block the chunks in it."""
 
     text: str = ""
     blocks: tuple[Block, ...] = ()
-    chunks: tuple[tuple[Placed, ...], ...] = ()
+    chunks: tuple[Held, ...] = ()
 
     def starts(self) -> list[int]:
         """Where each block begins, and where the last one ends."""
@@ -59,7 +92,7 @@ class Stored:
 
     def placed(self) -> list[Placed]:
         """The chunks in order, with offsets in the text."""
-        return [moved(one, start) for start, held in zip(self.starts(), self.chunks, strict=False) for one in held]
+        return [one for start, held in zip(self.starts(), self.chunks, strict=False) for one in held.placed(start)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +104,14 @@ class Rewrite:
     between: tuple[NewBlock, ...]
 
 
-def rewrite(stored: Stored, text: str, chunks: Sequence[Placed], *, first: int, last: int) -> Rewrite:
-    """What to write so that the blocks from `first` up to `last` hold a text and its chunks, counted from its start.
+def rewrite(
+    stored: Stored, text: str, start: int, stop: int, chunks: Sequence[Placed], *, first: int, last: int
+) -> Rewrite:
+    """What to write so that the blocks from `first` up to `last` hold `text[start:stop]` and its chunks.
 
     Blocks at the borders that would be written as they are stay.
     """
-    fresh = tuple(_cut(text, chunks))
+    fresh = tuple(_cut(text, start, stop, chunks))
     starts = stored.starts()
     old = [(stored.text[starts[at] : starts[at + 1]], stored.chunks[at]) for at in range(first, last)]
     new = [(block.text, block.chunks) for block in fresh]
@@ -85,10 +120,7 @@ def rewrite(stored: Stored, text: str, chunks: Sequence[Placed], *, first: int, 
     return Rewrite(first + front, len(stored.blocks) - last + back, fresh[front : len(fresh) - back])
 
 
-_Held = tuple[str, tuple[Placed, ...]]
-
-
-def _alike(old: Sequence[_Held], new: Sequence[_Held]) -> int:
+def _alike(old: Sequence[tuple[str, Held]], new: Sequence[tuple[str, Held]]) -> int:
     """How many blocks are the same from the start."""
     count = 0
     for one, other in zip(old, new, strict=False):
@@ -126,13 +158,7 @@ def wide_characters(text: str) -> int:
     return sum(character > "\uffff" for character in text)
 
 
-def moved(chunk: Placed, shift: int) -> Placed:
-    """The chunk so many characters further on."""
-    return Placed(chunk.number, chunk.start + shift, chunk.end + shift, chunk.digest, chunk.updated)
-
-
-def _cut(text: str, chunks: Sequence[Placed]) -> Iterator[NewBlock]:
-    start = 0
+def _cut(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> Iterator[NewBlock]:
     held: list[Placed] = []
     for one in chunks:
         size = one.start - start
@@ -140,10 +166,10 @@ def _cut(text: str, chunks: Sequence[Placed]) -> Iterator[NewBlock]:
             yield _block(text, start, one.start, held)
             start, held = one.start, []
         held.append(one)
-    if start < len(text):
-        yield _block(text, start, len(text), held)
+    if start < stop:
+        yield _block(text, start, stop, held)
 
 
 def _block(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> NewBlock:
     part = text[start:stop]
-    return NewBlock(part, wide_characters(part), tuple(moved(one, -start) for one in chunks))
+    return NewBlock(part, wide_characters(part), Held.of(chunks, -start))

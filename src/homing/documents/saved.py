@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from homing.errors import HomingError, Timeout
@@ -33,22 +34,22 @@ class Saved:
 
     def __init__(self) -> None:
         self._settled = threading.Event()
-        self._changes: Changes | None = None
+        self._report: Callable[[], Changes] | None = None
         self._error: HomingError | None = None
 
     @property
     def done(self) -> bool:
         """Whether the text is on disk."""
-        return self._changes is not None
+        return self._report is not None
 
     def wait(self, timeout: float | None = None) -> Changes:
         """What the save did. Raises Timeout when it is not known in time, or why it could not be written."""
         if not self._settled.wait(timeout):
             raise Timeout(f"the document was not written within {timeout:g} s; it is kept and tried again")
-        if self._changes is None:
+        if self._report is None:
             assert self._error is not None
             raise self._error
-        return self._changes
+        return self._report()
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -70,9 +71,9 @@ class Saved:
         """Chunks that are gone."""
         return self.wait().removed
 
-    def succeed(self, changes: Changes) -> None:
-        """Tell whoever waits what was done."""
-        self._changes = changes
+    def succeed(self, report: Callable[[], Changes]) -> None:
+        """Tell whoever waits that it was done; `report` makes the report of it."""
+        self._report = report
         self._settled.set()
 
     def fail(self, error: HomingError) -> None:

@@ -25,7 +25,9 @@ TICK = 1.0
 """Seconds between two looks after what has to be tidied up."""
 
 Key = tuple[str, str]
-Write = Callable[[str, str, str], Changes]
+Report = Callable[[], Changes]
+Write = Callable[[str, str, str], Report]
+"""Writes a text into a document of a project; returns what makes the report of it."""
 
 
 @dataclass(slots=True)
@@ -99,7 +101,7 @@ class Saver:
             dropped = [one for one in self._jobs if concerns(one)]
             for key in dropped:
                 for entry in self._jobs.pop(key).entries:
-                    _tell(entry, Changes())
+                    _tell(entry, Changes)
             self._untidy = True
             self._changed.notify_all()
             return {name for _, name in dropped}
@@ -195,9 +197,9 @@ class Saver:
             entry = job.entries[0]
             text = entry.text
         error: HomingError | None = None
-        changes = Changes()
+        report: Report = Changes
         try:
-            changes = self._write(*key, text)
+            report = self._write(*key, text)
         except HomingError as failure:
             error = failure
         except Exception as failure:
@@ -216,7 +218,7 @@ class Saver:
                 job.entries.popleft()
                 if not job.entries:
                     del self._jobs[key]
-                _tell(entry, changes)
+                _tell(entry, report)
             self._changed.notify_all()
 
     def _tidied(self) -> None:
@@ -226,6 +228,6 @@ class Saver:
             log.warning("tidying up after deleted projects is put off: %s", error)
 
 
-def _tell(entry: _Entry, changes: Changes) -> None:
+def _tell(entry: _Entry, report: Report) -> None:
     for saved in entry.waiting:
-        saved.succeed(changes)
+        saved.succeed(report)

@@ -59,7 +59,7 @@ class DocumentService:
         options = buffering or BufferOptions(batch_size=128, batch_seconds=0.2)
         self.buffer = EmbeddingBuffer(embedder, store, self._database, options)
         self._writer = Writer(self._archive, self.buffer, store, settle=settle)
-        self._saver = Saver(self._writer.write, self._writer.finish_drops)
+        self._saver = Saver(lambda *text: self._writer.write(*text).changes, self._writer.finish_drops)
         self._reindexer = Reindexer(self._archive, self.buffer, store, embedder)
         self._searcher = Searcher(self._archive, self.buffer, store, embedder, hybrid or HybridOptions())
 

@@ -30,11 +30,19 @@ PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """What is to be embedded and what is to be taken out, by chunk id, and the report of it."""
+class Written:
+    """What a write did: the texts to be embedded and the ids to be taken out, and what else is told of it."""
 
-    changes: Changes
     texts: dict[str, str]
+    removed: tuple[str, ...]
+    moved: tuple[str, ...]
+    token: str
+    unchanged: tuple[tuple[int, ...], ...]
+
+    def changes(self) -> Changes:
+        """The report. Made when somebody asks: most callers do not, and a hundred thousand ids take their time."""
+        unchanged = tuple([f"{self.token}.{number}" for numbers in self.unchanged for number in numbers])
+        return Changes(tuple(self.texts), unchanged, self.moved, self.removed)
 
 
 class Writer:
@@ -53,14 +61,14 @@ class Writer:
         self._known: dict[tuple[int, int], Stored] = {}
         self._lock = threading.Lock()
 
-    def write(self, project: str, document: str, text: str) -> Changes:
+    def write(self, project: str, document: str, text: str) -> Written:
         """Make the document say this; returns what changed."""
         done = self._commit(project, document, text)
-        if done.texts or done.changes.removed:
+        if done.texts or done.removed:
             collection = collection_of(project)
-            self._store.delete(collection, done.changes.removed)
+            self._store.delete(collection, done.removed)
             self._write_words(collection, document, done.texts)
-        return done.changes
+        return done
 
     def remove(self, project: str, document: str | None) -> set[str]:
         """Take out a document, or with None the whole project; returns the names of those that there were."""
@@ -98,12 +106,11 @@ class Writer:
                 connection.execute("DELETE FROM document_drops WHERE collection = ?", (collection,))
         return not left
 
-    def _commit(self, project: str, document: str, text: str) -> _Written:
+    def _commit(self, project: str, document: str, text: str) -> Written:
         while True:
             row, stored = self._read(project, document)
             if row is not None and stored.text == text:
-                ids = tuple(row.chunk_id(one.number) for held in stored.chunks for one in held)
-                return _Written(Changes(unchanged=ids), {})
+                return Written({}, (), (), row.token, tuple(held.numbers for held in stored.chunks))
             # All that can be worked out is, before the file is locked.
             change = edit(stored, text, 0 if row is None else row.following)
             with self._archive.database.writing() as connection:
@@ -116,19 +123,14 @@ class Writer:
             self._remember(following, stored, change, text)
             return written
 
-    def _write(self, connection: Connection, row: Row, change: Edit, text: str) -> tuple[_Written, Row]:
+    def _write(self, connection: Connection, row: Row, change: Edit, text: str) -> tuple[Written, Row]:
         now = self._archive.write(connection, row, change.rewrite, chunks=change.chunks, following=change.following)
         texts = {row.chunk_id(one.number): embedded_text(text[one.start : one.end]) for one in change.changed}
-        changes = Changes(
-            tuple(texts),
-            tuple(map(row.chunk_id, change.unchanged)),
-            tuple(map(row.chunk_id, change.moved)),
-            tuple(map(row.chunk_id, change.removed)),
-        )
+        removed, moved = tuple(map(row.chunk_id, change.removed)), tuple(map(row.chunk_id, change.moved))
         collection = collection_of(row.project)
-        self._buffer.enqueue_within(connection, [EmbedRequest(collection, one, None) for one in changes.removed])
+        self._buffer.enqueue_within(connection, [EmbedRequest(collection, one, None) for one in removed])
         self._buffer.enqueue_within(connection, _requests(collection, row.id, texts), hold=HOLD)
-        return _Written(changes, texts), now
+        return Written(texts, removed, moved, row.token, change.unchanged), now
 
     def _read(self, project: str, document: str) -> tuple[Row | None, Stored]:
         """The document as it is stored, from memory where it was written last by this process."""
