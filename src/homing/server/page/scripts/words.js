@@ -5,7 +5,7 @@ export const WORDS = {
   "search.label": ["搜索全部内容", "Search everything"],
   "search.all": ["搜索技能、文档、记忆、设备…", "Search skills, documents, memory, devices…"],
   "search.skills": ["要做什么？例如：帮我提交代码", "What needs doing? e.g. commit my changes"],
-  "search.documents": ["在文档里找，例如：孤独的感觉", "Find in documents, e.g. the feeling of being alone"],
+  "search.documents": ["在文档里找，例如：一个人守着灯塔", "Find in documents, e.g. alone in a lighthouse"],
   "search.memory": ["回忆什么？例如：账单怎么定的", "Recall what? e.g. what did we decide about billing"],
   "search.devices": ["说一句话，例如：打开除卧室以外的灯", "Say it, e.g. turn on the lights except in the bedroom"],
   "search.map": ["把一个问题放到地图上", "Put a question on the map"],

@@ -14,7 +14,7 @@ const SOURCES = ["skills", "documents", "memory", "devices"];
 const EACH = 5;
 const QUESTIONS = [
   ["skills", "帮我提交代码"],
-  ["documents", "孤独的感觉"],
+  ["documents", "怎么撤销已经推送的提交"],
   ["memory", "what did we decide about billing?"],
 ];
 
