@@ -8,7 +8,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.server import LocalServer
@@ -30,6 +33,22 @@ def server() -> Iterator[LocalServer]:
     yield one
     one.remove()
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def new_database(server: LocalServer) -> Callable[[], str]:
+    """Makes an empty database and gives its address: what one test does to a store is nothing to another."""
+
+    def make() -> str:
+        name = f"k{secrets.token_hex(4)}"
+        with psycopg.connect(server.admin_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {} OWNER homing").format(sql.Identifier(name)))
+        inside = make_conninfo(server.admin_url, dbname=name)
+        with psycopg.connect(inside, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+        return server.url.rpartition("/")[0] + f"/{name}"
+
+    return make
 
 
 @pytest.fixture(params=["sqlite", "lance", "postgres", "fenced postgres"])
@@ -56,3 +75,11 @@ def embedder() -> FakeEmbedder:
 def base(store: Store, embedder: FakeEmbedder) -> Open:
     """The knowledge base of a user."""
     return lambda user="alice": KnowledgeBase(user, store=store, embedder=embedder)
+
+
+@pytest.fixture
+def local(tmp_path: Path, embedder: FakeEmbedder) -> Iterator[Open]:
+    """The same in a file, for what no store has a say in."""
+    opened = open_store(tmp_path / "local.db")
+    yield lambda user="alice": KnowledgeBase(user, store=opened, embedder=embedder)
+    opened.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
 from homing.errors import InvalidArgument, NotFound
 from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
-from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
 from tests.knowledge.conftest import Open
 
@@ -44,9 +44,9 @@ def test_a_narrowed_search_cannot_widen(base: Open) -> None:
 
 
 @pytest.mark.parametrize("user", ["", "  ", None, True, 1.5, ["alice"], "a\0b", "长" * 67, "\ud800"])
-def test_there_is_no_knowledge_base_of_nobody(store: Store, user: object) -> None:
+def test_there_is_no_knowledge_base_of_nobody(local: Open, user: object) -> None:
     with pytest.raises(InvalidArgument, match="user"):
-        KnowledgeBase(user, store=store, embedder=None)  # type: ignore[arg-type]
+        local(user)
 
 
 def test_a_number_and_its_text_are_one_user(base: Open) -> None:
@@ -64,8 +64,8 @@ def test_hostile_names_share_nothing_in_hundreds_of_searches(base: Open) -> None
         assert [hit.text for hit in found] == [f"第{number}位用户写下的共同主题"]
 
 
-def test_the_view_of_one_user_is_no_way_to_another(store: Store, embedder: FakeEmbedder) -> None:
-    if not isinstance(store, PostgresStore):
-        pytest.skip("only this store has views")
+def test_the_view_of_one_user_is_no_way_to_another(new_database: Callable[[], str], embedder: FakeEmbedder) -> None:
+    store = PostgresStore(new_database())
     with pytest.raises(InvalidArgument, match="store of user 'alice'"):
         KnowledgeBase("bob", store=store.for_user("alice"), embedder=embedder)
+    store.close()

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ import pytest
 from homing.knowledge import KnowledgeBase
 from homing.knowledge.chunks import chunks
 from homing.knowledge.shelf import shelf_of
-from homing.stores.postgres.server import LocalServer
 from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
@@ -40,12 +40,18 @@ def seen(base: KnowledgeBase) -> set[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", "lance", "postgres"])
-def test_a_killed_upload_leaves_the_old_file_or_the_new_one(engine: str, tmp_path: Path, server: LocalServer) -> None:
-    url = {"sqlite": f"sqlite:///{tmp_path}/homing.db", "lance": f"lance://{tmp_path}/lance", "postgres": server.url}
+def test_a_killed_upload_leaves_the_old_file_or_the_new_one(
+    engine: str, tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    url = {
+        "sqlite": lambda: f"sqlite:///{tmp_path}/homing.db",
+        "lance": lambda: f"lance://{tmp_path}/lance",
+        "postgres": new_database,
+    }[engine]()
     # Opening Lance takes seconds; its promise is tested in its own suite.
     for delay in (0.0, 0.013, 0.031, 0.05) if engine != "lance" else (0.02,):
         done = -1
-        with subprocess.Popen([sys.executable, UPLOADER, url[engine]], stdout=subprocess.PIPE, text=True) as uploader:
+        with subprocess.Popen([sys.executable, UPLOADER, url], stdout=subprocess.PIPE, text=True) as uploader:
             assert uploader.stdout is not None
             for line in uploader.stdout:
                 done = int(line)
@@ -53,7 +59,7 @@ def test_a_killed_upload_leaves_the_old_file_or_the_new_one(engine: str, tmp_pat
                     time.sleep(delay)
                     break
             uploader.kill()
-        store = open_store(url[engine])
+        store = open_store(url)
         base = KnowledgeBase("alice", store=store, embedder=FakeEmbedder())
         versions = seen(base)
         assert len(versions) == 1

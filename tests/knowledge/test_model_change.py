@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 import homing
 from homing.config import Settings
 from homing.knowledge.shelf import shelf_of
-from homing.stores.postgres.server import LocalServer
 from homing.stores.switching import model_of
 from homing.testing.loopback import LoopbackApi
 
@@ -18,9 +18,9 @@ TEXT = "员工每年有十五天带薪年假。" + "城市道路的养护由各�
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, server: LocalServer) -> None:
+def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_database: Callable[[], str]) -> None:
     users = [f"{engine}-alice", f"{engine}-李雷"]
-    settings = Settings(store=server.url if engine == "postgres" else "")
+    settings = Settings(store=new_database() if engine == "postgres" else "")
     with LoopbackApi(key="sk-1") as api, homing.open(tmp_path / "data", settings=settings) as app:
         for user in users:
             app.knowledge(user).upload(TEXT.encode(), "a.txt")

@@ -14,7 +14,6 @@ from homing.app import Homing
 from homing.config import ServerSettings, Settings
 from homing.server.application import create_app
 from homing.server.tokens import Tokens
-from homing.stores.postgres.server import LocalServer
 from tests.files.made_files import make_pdf
 from tests.server.live import live
 
@@ -28,8 +27,7 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     data: Path = tmp_path_factory.mktemp("served") / "data"
     store = ""
     if request.param == "postgres":
-        server: LocalServer = request.getfixturevalue("server")
-        store = server.url
+        store = request.getfixturevalue("new_database")()
     settings = Settings(store=store, row_security=bool(store), server=ServerSettings(max_body=200_000), data=data)
     data.mkdir()
     tokens = Tokens(data)
@@ -114,8 +112,11 @@ def test_a_request_without_a_file_says_so(ask: Ask) -> None:
     assert ask("bob", "upload", content=b"not multipart").status_code == 422
 
 
-def test_both_legs_down_is_an_error_with_the_specified_text(server: LocalServer, tmp_path: Path) -> None:
-    with homing.open(tmp_path / "data", settings=Settings(store=server.url)) as app, live(create_app(app)) as address:
+def test_both_legs_down_is_an_error_with_the_specified_text(new_database: Callable[[], str], tmp_path: Path) -> None:
+    with (
+        homing.open(tmp_path / "data", settings=Settings(store=new_database())) as app,
+        live(create_app(app)) as address,
+    ):
         files = {"file": ("a.txt", HANDBOOK)}
         assert httpx2.post(f"{address}/knowledge/upload", files=files, timeout=60).status_code == 200
         app.store.close()
@@ -126,8 +127,10 @@ def test_both_legs_down_is_an_error_with_the_specified_text(server: LocalServer,
     assert set(failed.json()["error"]["details"]) == {"vector", "keyword"}
 
 
-def test_on_postgres_everybody_is_in_the_store_that_the_settings_name(server: LocalServer, tmp_path: Path) -> None:
-    settings = Settings(store=server.url, data=tmp_path / "data")
+def test_on_postgres_everybody_is_in_the_store_that_the_settings_name(
+    new_database: Callable[[], str], tmp_path: Path
+) -> None:
+    settings = Settings(store=new_database(), data=tmp_path / "data")
     with homing.open(tmp_path / "data", settings=settings) as app:
         tenant = Homing(settings.model_copy(update={"data": tmp_path / "tenant", "store": ""}), shared=app)
         tenant.knowledge("韩梅梅").upload(HANDBOOK, "a.txt")
