@@ -198,3 +198,13 @@ def processes(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             assert worker.stdout is not None
             assert worker.stdout.readline() == b"begun\n"
             yield worker
+
+
+def test_a_project_written_without_a_model_gets_its_vectors_when_there_is_one(tmp_path: Path) -> None:
+    with closing(Library(tmp_path, None)) as library:
+        library.documents.save("p", "d", novel(12)).wait(10)
+        assert library.documents.flush(10)
+        assert library.documents.reindex().embedded == 0
+    with closing(Library(tmp_path, FakeEmbedder(32))) as library:
+        assert library.documents.reindex().embedded == 12
+        assert not library.documents.search("p", "夜晚").degraded

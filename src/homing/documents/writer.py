@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -152,9 +153,12 @@ class Writer:
                 del self._known[next(iter(self._known))]
 
     def _write_words(self, collection: str, document: str, texts: dict[str, str]) -> None:
+        begun = time.monotonic()
         for page in _pages(texts.items()):
-            # What took longer than `HOLD` to get here may have its vector already.
-            known = {record.id: record.text for record in self._store.get(collection, [one for one, _ in page])}
+            known: dict[str, str] = {}
+            if time.monotonic() - begun > HOLD / 2:
+                # What takes so long to get here may have its vector already.
+                known = {record.id: record.text for record in self._store.get(collection, [one for one, _ in page])}
             self._store.upsert(
                 VectorRecord(one, collection, None, {"document": document}, text)
                 for one, text in page
