@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -104,6 +105,14 @@ def test_the_server_is_as_it_is_described(described: Described, tmp_path: Path) 
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
 
 
+def fields(body: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a body may hold."""
+    reference = next((one["$ref"] for one in (body, *body.get("anyOf", ())) if "$ref" in one), None)
+    if reference is not None:
+        body = document["components"]["schemas"][reference.rpartition("/")[2]]
+    return list(body.get("properties", {}).values())
+
+
 @pytest.mark.slow
 def test_every_operation_says_what_it_does_and_how_it_fails(described: Described) -> None:
     document = httpx2.get(f"{described.address}/openapi.json").json()
@@ -112,5 +121,11 @@ def test_every_operation_says_what_it_does_and_how_it_fails(described: Described
             assert operation.get("description"), (method, path)
             if not path.startswith(OTHER_ERRORS):
                 assert set(operation["responses"]) >= ERRORS, (method, path)
+            described_body = (
+                operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            )
+            if described_body is not None and not path.startswith("/ipc"):
+                shown = [field for field in fields(described_body, document) if {"example", "examples"} & set(field)]
+                assert shown or not fields(described_body, document), (method, path)
             if path != "/health":
                 assert operation["security"] == [{"HTTPBearer": []}], (method, path)

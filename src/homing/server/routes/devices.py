@@ -99,7 +99,9 @@ class RoomBody(Body):
 class HomeBody(Body):
     """A home. `homing devices load` also reads exports of Home Assistant and SmartThings."""
 
-    devices: list[DeviceBody] = Field(max_length=10_000)
+    devices: list[DeviceBody] = Field(
+        max_length=10_000, examples=[[{"id": "lamp1", "name": "主灯", "type": "light", "room": "卧室"}]]
+    )
     rooms: list[RoomBody] = Field([], max_length=10_000)
 
 
