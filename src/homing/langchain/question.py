@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from homing.errors import Timeout
 from homing.fusion import Fused, Ranking, rrf
 from homing.langchain import journal
 from homing.langchain.files import capped, file_name, grouped
@@ -47,6 +48,9 @@ class Question:
         """The nearest rows whose similarity reaches the threshold."""
         with span("homing.vector_search") as noted:
             asked = self.asked = self.asked or self.source.ask(self.query)
+            if time.monotonic() > self._ends:
+                # Nobody waits for this leg any more; the server need not work for it.
+                raise Timeout(f"the query was embedded after the deadline of {self.options.deadline:g} s")
             options = self.options
             found = self.source.nearest(asked, self.depth, options.filter, deadline=self.left)
             self._full["vector"] = len(found) >= self.depth
