@@ -31,7 +31,8 @@ def test_what_is_remembered_is_recalled_across_languages_and_can_be_forgotten(sh
     shell("rag", "remember", "the garden has an old tree")
     found = shell.json("rag", "recall", "when are invoices due?", "-n", "1")
     assert [hit["text"] for hit in found["hits"]] == ["账单每月一号结算"]
-    assert 0 < found["hits"][0]["distance"] < 0.6
+    assert found["hits"][0]["score"] > 0.5
+    assert 0 < found["hits"][0]["distance"] < 1
     assert shell.json("rag", "forget", "knowledge", told["entry"]["id"]) == {"forgotten": 1}
     assert [hit["text"] for hit in shell.json("rag", "recall", "账单")["hits"]] == ["the garden has an old tree"]
 

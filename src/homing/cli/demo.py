@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +30,16 @@ def run_demo(data: Data = None, json: Json = False) -> None:
     (by default ~/.homing/demo), so that the page can open it.
     """
     from homing.app import open_app
-    from homing.config import load
+    from homing.config import Settings, load
 
-    settings = load().settings
-    folder = data or _own_folder(settings.models.expanduser().parent / FOLDER)
-    with progress("A tour on example data", quiet=json) as step, open_app(folder, settings=settings) as app:
+    folder = data or _own_folder(load().settings.models.expanduser().parent / FOLDER)
+    # Examples belong into a folder of their own, never into the store or before the model that somebody set up.
+    with progress("A tour on example data", quiet=json) as step, open_app(folder, settings=Settings()) as app:
         from homing.cli.tour import take_tour
 
         step(0, 1)
         tour = take_tour(app)
-    page = f"homing serve --open --data {folder}"
+    page = f"homing serve --open --data {shlex.quote(str(folder))}"
     if json:
         print_json(_as_json(tour, page))
     else:

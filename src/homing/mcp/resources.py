@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import anyio.to_thread
@@ -67,7 +68,7 @@ class Resources:
     def _page(self, request: Any, params: Mapping[str, Any]) -> dict[str, Any]:
         start = _position(params.get("cursor"))
         try:
-            everything = list(_everything(self._access_of(request)))
+            found = list(islice(_everything(self._access_of(request)), start, start + PAGE + 1))
         except HomingError as error:
             raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}", {"code": error.code}) from error
         except Exception as error:
@@ -75,9 +76,8 @@ class Resources:
             raise MCPError(
                 INTERNAL_ERROR, "INTERNAL_ERROR: something went wrong in Homing; its log says what"
             ) from error
-        end = start + PAGE
-        shown = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in everything[start:end]]
-        return {"resources": shown, **({"nextCursor": str(end)} if end < len(everything) else {})}
+        shown = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in found[:PAGE]]
+        return {"resources": shown, **({"nextCursor": str(start + PAGE)} if len(found) > PAGE else {})}
 
     def _access(self, ctx: Context) -> Access:
         return self._access_of(ctx.request_context.request)
