@@ -33,7 +33,9 @@ def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_
         for user in users:
             assert app.knowledge(user).search("年假")[0].metadata["fileName"] == "a.txt"
         app.switch.run()
-        assert app.switch.status().finished
+        status = app.switch.status()
+        assert status.finished
+        assert all(any(user in one.collection for one in status.collections) for user in users)
         for user in users:
             shelf = shelf_of(app.store, user)
             assert model_of(shelf.store, shelf.chunks) == NEW

@@ -30,6 +30,7 @@ from homing.models.vector_holder import CollectionStatus, HoldsVectors
 from homing.records import VectorRecord
 from homing.stores.store import Store
 from homing.stores.switching import SwitchingStore
+from homing.stores.users import KeepsUsersApart
 from homing.vectors import Matrix
 
 log = logging.getLogger(__name__)
@@ -121,7 +122,7 @@ class ModelSwitch:
         default = self._models.embedder()
         identity = "" if default is None else default.id
         found = tuple(
-            CollectionStatus(info.name, info.records, tuple(store.spaces(info.name)))
+            CollectionStatus(_told(store, info.name), info.records, tuple(store.spaces(info.name)))
             for store in self._switching()
             for info in store.collections()
             if info.embedded
@@ -254,6 +255,11 @@ def _tell(count: int, pulse: Heartbeat, progress: Progress | None) -> None:
     pulse.add(count)
     if progress is not None:
         progress(pulse.done, pulse.total)
+
+
+def _told(store: Store, name: str) -> str:
+    """What a collection is called where those of several users are listed."""
+    return f"{name} ({store.user_id})" if isinstance(store, KeepsUsersApart) and store.user_id else name
 
 
 def _outdated(held: CollectionStatus | None, identity: str) -> bool:
