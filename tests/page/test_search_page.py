@@ -104,7 +104,7 @@ def test_the_whole_way_by_keyboard(browser: Browser, address: str) -> None:
         page.keyboard.press("Escape")
         page.wait_for_selector("#keys-dialog", state="detached")
         page.keyboard.press("/")
-        page.keyboard.type("灯塔")
+        page.keyboard.type("海鸟")
         page.wait_for_selector(".of-documents .hit")
         page.keyboard.press("ArrowDown")
         first = page.evaluate("document.activeElement.dataset.hit")
