@@ -115,7 +115,7 @@ class Homing:
         recall = self.settings.embedding.rag
         return Rag(
             store=self.store,
-            embedder=self.embedder,
+            embedder=self._embedder_to_keep(),
             database=self.settings.data / "homing.db",
             options=RetrieveOptions(
                 limit=recall.max_results,
@@ -151,7 +151,7 @@ class Homing:
         return KnowledgeBase(
             user,
             store=named if isinstance(named, KeepsUsersApart) else self.store,
-            embedder=self.embedder,
+            embedder=self._embedder_to_keep(),
             options=self.search_options,
         )
 
@@ -160,7 +160,7 @@ class Homing:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
 
-        return SavedDevices(self.settings.data, embedder=self.embedder)
+        return SavedDevices(self.settings.data, embedder=self._embedder_to_keep())
 
     @cached_property
     def skills(self) -> ToolRetrievalService:
@@ -220,7 +220,7 @@ class Homing:
         try:
             return self.embedder
         except NotFound as error:
-            log.warning("documents are found by their words only: %s", error)
+            log.warning("answers go by words only until the model is there: %s", error)
             return Absent(self.models.for_model)
 
     def _embed(self, embedder: EmbeddingProvider, texts: list[str]) -> Matrix | None:

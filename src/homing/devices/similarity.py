@@ -21,7 +21,8 @@ class VectorSimilarity:
     def __init__(self, embedder: EmbeddingProvider) -> None:
         self._embedder = embedder
         self._rows: dict[str, int] = {}
-        self._matrix: Matrix = np.zeros((0, embedder.dimensions), dtype=np.float32)
+        # Not of the embedder's width yet: a model that is not there has none to tell.
+        self._matrix: Matrix = np.zeros((0, 0), dtype=np.float32)
         self._actions: dict[str, tuple[int, Matrix]] = {}
         self._lock = Lock()
 
@@ -32,7 +33,7 @@ class VectorSimilarity:
             if new:
                 rows = self._embedder.embed(new, kind="document")
                 first = len(self._matrix)
-                self._matrix = np.vstack([self._matrix, rows])
+                self._matrix = np.vstack([self._matrix, rows]) if first else rows
                 self._rows.update({text: first + position for position, text in enumerate(new)})
             return len(new)
 
@@ -41,10 +42,10 @@ class VectorSimilarity:
         if not action.strip():
             return 0.0
         self.prepare(texts)
-        cosines = self._cosines(action)
         rows = [self._rows[text] for text in texts if text in self._rows]
         if not rows:
             return 0.0
+        cosines = self._cosines(action)
         return score_of(float(cosines[rows].max()), self._embedder.scale)
 
     def __call__(self, a: str, b: str) -> float:
