@@ -24,6 +24,7 @@ from homing.errors import (
     UnsupportedFile,
 )
 from homing.files import Limits, read_file
+from homing.files.unwrapping import unwrapped
 from tests.files.made_files import CONTAINER, make_docx, make_epub, make_pdf, make_xlsx, make_zip, page
 
 BILLION_LAUGHS = (
@@ -92,6 +93,10 @@ def test_short_lines_stay_lines() -> None:
     assert (
         read_file(make_pdf(["苹果 3 元", "香蕉 5 元", "橙子 4 元"]), "a.pdf").text == "苹果 3 元\n香蕉 5 元\n橙子 4 元"
     )
+
+
+def test_broken_fonts_give_text_that_can_be_written() -> None:
+    assert unwrapped("a\ud83d\ude00b\ud800c\0") == "a\U0001f600b\ufffdc"
 
 
 def test_a_pdf_that_asks_for_a_password_says_so() -> None:

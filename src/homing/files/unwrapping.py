@@ -17,7 +17,9 @@ _FULL = 0.75
 
 def unwrapped(page: str) -> str:
     """The paragraphs of a page, one line each; a hyphen at the end of a line joins the halves of its word."""
-    lines = [line.rstrip() for line in page.replace("\r\n", "\n").replace("\0", "").split("\n")]
+    # Fonts with broken tables give halves of surrogate pairs, which no file or answer can hold.
+    whole = page.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    lines = [line.rstrip() for line in whole.replace("\r\n", "\n").replace("\0", "").split("\n")]
     widths = sorted(_width(line) for line in lines if line.strip())
     if not widths:
         return ""
