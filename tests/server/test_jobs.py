@@ -218,3 +218,31 @@ def test_jobs_of_the_server_are_seen_by_administrators_and_others_by_their_user(
 
 def test_reindexing_what_is_not_there_is_not_found(client: TestClient) -> None:
     assert client.post("/documents/nothing/reindex").status_code == 404
+
+
+@pytest.mark.slow
+def test_a_new_model_is_for_every_user(data: Homing) -> None:
+    tokens = Tokens(data.settings.data)
+    lin, root = ({"authorization": f"Bearer {tokens.create(name, 'admin').secret}"} for name in ("lin", "root"))
+    tokens.close()
+    with LoopbackApi(key="sk-test") as api, live(create_app(data)) as address:
+        config = data.models.config
+        config.ensure_default_embedding_model()
+        config.create_provider("remote", "openai", api_key="sk-test", base_url=api.url + "/v1")
+        config.create_model("remote", "text-embedding-3-small", model_config={"dimensions": 64})
+        with httpx2.Client(base_url=address, timeout=30) as client:
+            client.put("/documents/novel/ch1", json={"text": "灯塔。\n\n海。"}, headers=lin)
+            while client.get("/documents/novel", headers=lin).json()["documents"][0]["pending"]:
+                time.sleep(0.05)
+            job = client.post("/models/default", json={"name": "text-embedding-3-small"}, headers=root).json()
+            while client.get(f"/jobs/{job['id']}", headers=root).json()["state"] in ("waiting", "running"):
+                time.sleep(0.05)
+            assert client.get(f"/jobs/{job['id']}", headers=root).json()["result"] == {"collections": 1}
+            switch = client.get("/models/switch", headers=lin).json()
+            assert (switch["finished"], switch["default"]) == (True, "openai/text-embedding-3-small@64")
+            active = [space["model"] for one in switch["collections"] for space in one["spaces"] if space["active"]]
+            assert active == ["openai/text-embedding-3-small@64"]
+            found = client.post(
+                "/documents/novel/search", json={"query": "灯塔", "min_score": None}, headers=lin
+            ).json()
+            assert (found["mode"], found["degraded"], found["hits"][0]["text"]) == ("hybrid", False, "灯塔。")

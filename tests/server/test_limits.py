@@ -113,6 +113,8 @@ def test_who_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
             assert client.get("/jobs", headers={"authorization": f"Bearer {second.secret}"}).status_code == 200
             guesses = [client.get("/jobs", headers={"authorization": "Bearer hmg_x_y"}).status_code for _ in range(4)]
             assert guesses == [401, 401, 401, 429]
+            # The page comes in many files.
+            assert {client.get("/").status_code for _ in range(10)} == {200}
 
 
 def test_the_allowance_fills_again() -> None:

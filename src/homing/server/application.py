@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from homing.app import Homing
 from homing.errors import ConfigError, HomingError
-from homing.server.admission import PUBLIC, PUBLIC_FOLDER, Admission
+from homing.server.admission import PAGE, PAGE_FOLDER, PUBLIC, Admission
 from homing.server.body_limit import BodyLimit
 from homing.server.capacity import Capacity
 from homing.server.entrance import Entrance
@@ -143,5 +143,5 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
 
 def _lasts_or_is_light(scope: Scope) -> bool:
     path: str = scope["path"]
-    streams = path.endswith("/events") or (path == "/mcp" and scope["method"] == "GET")
-    return streams or path == "/metrics" or path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+    streams = scope["method"] == "GET" and (path == "/mcp" or (path.startswith("/jobs/") and path.endswith("/events")))
+    return streams or path == "/metrics" or path in PUBLIC or path in PAGE or path.startswith(PAGE_FOLDER)
