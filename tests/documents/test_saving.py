@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ import pytest
 from homing.database import database as connections
 from homing.documents import DocumentService
 from homing.errors import InvalidArgument, NotFound, StoreBusy, StoreError
+from homing.records import VectorRecord
+from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from tests.documents.novel import Library, novel, paragraphs
 
@@ -151,6 +153,30 @@ def test_two_services_on_one_file_write_one_document(tmp_path: Path) -> None:
     assert one.documents.reindex().embedded == 0
     one.close()
     two.close()
+
+
+def test_where_words_cannot_be_written_the_report_holds_and_the_queue_does_the_rest(tmp_path: Path) -> None:
+    class Failing(SqliteStore):
+        """Refuses words without a vector, once."""
+
+        refused = 0
+
+        def upsert(self, records: Iterable[VectorRecord]) -> int:
+            written = list(records)
+            if not self.refused and any(record.embedding is None for record in written):
+                self.refused += 1
+                raise StoreBusy("another process is writing")
+            return super().upsert(written)
+
+    store = Failing(tmp_path / "homing.db")
+    documents = DocumentService(database=tmp_path / "homing.db", store=store, embedder=FakeEmbedder(), settle=0)
+    assert len(documents.save("p", "d", "灯塔亮了。\n\n船靠岸了。").wait(10).changed) == 2
+    assert store.refused == 1
+    assert documents.flush(10)
+    assert [hit.text for hit in documents.search("p", "灯塔", mode="keyword")] == ["灯塔亮了。"]
+    assert documents.reindex().embedded == 0
+    documents.close()
+    store.close()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TypeVar
 from homing.buffer.embedding_buffer import EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.documents.archive import Archive, Row, collection_of
+from homing.documents.layout import Stored
 from homing.documents.splitting import embedded_text
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
@@ -21,6 +22,8 @@ from homing.stores.switching import model_of
 from homing.vectors import Vector
 
 PAGE = 500
+ROUNDS = 5
+"""How often a document is looked through that somebody writes meanwhile."""
 LOOK = 0.05
 """Seconds between two looks at a batch that somebody else is at."""
 TOLERANCE = 1e-3
@@ -95,8 +98,21 @@ class Reindexer:
 
     def _look_through(self, row: Row) -> int:
         """Queue the chunks of a document that are not in order; returns how many had a damaged vector."""
-        with self._archive.database.reading() as connection:
-            stored = self._archive.stored(connection, row)
+        damaged = 0
+        for _ in range(ROUNDS):
+            with self._archive.database.reading() as connection:
+                now = self._archive.find(connection, row.project, row.id)
+                stored = None if now is None else self._archive.stored(connection, now)
+            if now is None or stored is None:
+                break
+            found, undisturbed = self._compare(now, stored)
+            damaged += found
+            if undisturbed:
+                break
+        return damaged
+
+    def _compare(self, row: Row, stored: Stored) -> tuple[int, bool]:
+        """How many chunks had a damaged vector, and whether nobody wrote the document meanwhile."""
         text, chunks = stored.text, stored.placed()
         collection = collection_of(row.project)
         model = self._model(collection)
@@ -108,25 +124,29 @@ class Reindexer:
             wrong = [one for one in texts if not _is_in_order(known.get(one), texts[one], model) or one in broken]
             # What waits already will be embedded; asking again would only have it done twice.
             asked = self._buffer.waiting_of(collection, wrong, dead=False)
-            wrong = [one for one in wrong if one not in asked or one not in known or known[one].text != texts[one]]
+            done = {one for one in asked - set(broken) if one in known and known[one].text == texts[one]}
+            wrong = [one for one in wrong if one not in done]
             # A damaged vector is taken out first: who embeds would take it for one that is there.
             self._store.upsert(VectorRecord(one, collection, None, {"document": row.id}, texts[one]) for one in wrong)
-            self._queue(row, {one: texts[one] for one in wrong})
             damaged += len(broken)
-        return damaged
+            if not self._queue(row, {one: texts[one] for one in wrong}):
+                return damaged, False
+        return damaged, True
 
-    def _queue(self, row: Row, texts: dict[str, str]) -> None:
-        """Ask for vectors, unless the document was written meanwhile: then who wrote it has asked."""
+    def _queue(self, row: Row, texts: dict[str, str]) -> bool:
+        """Ask for vectors; False where the document was written meanwhile, so that these may be texts of before."""
         if not texts:
-            return
+            return True
         collection = collection_of(row.project)
         with self._archive.database.writing() as connection:
             now = self._archive.find(connection, row.project, row.id)
-            if now is not None and (now.key, now.revision) == (row.key, row.revision):
-                self._buffer.enqueue_within(
-                    connection,
-                    (EmbedRequest(collection, one, text, {"document": row.id}) for one, text in texts.items()),
-                )
+            if now is None or (now.key, now.revision) != (row.key, row.revision):
+                return False
+            self._buffer.enqueue_within(
+                connection,
+                (EmbedRequest(collection, one, text, {"document": row.id}) for one, text in texts.items()),
+            )
+            return True
 
     def _model(self, collection: str) -> str | None:
         """The identity that vectors must have; None where there is nothing that embeds."""

@@ -69,7 +69,10 @@ class Saver:
         self._tidy = tidy
         self._jobs: dict[Key, _Job] = {}
         self._current: set[Key] = set()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        # Two conditions on one lock: a save wakes one worker, and nobody who waits for what becomes of it.
+        self._ready = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         self._threads: list[threading.Thread] = []
         self._closing = False
         # An earlier process may have left something.
@@ -78,15 +81,15 @@ class Saver:
     def save(self, project: str, document: str, text: str) -> Saved:
         """Take a text."""
         saved = Saved()
-        with self._changed:
+        with self._lock:
             self._jobs.setdefault((project, document), _Job()).add(text, saved)
             self._start()
-            self._changed.notify_all()
+            self._ready.notify()
         return saved
 
     def text(self, project: str, document: str) -> str | None:
         """The text that still waits to be written, if one does."""
-        with self._changed:
+        with self._lock:
             job = self._jobs.get((project, document))
             return None if job is None else job.entries[-1].text
 
@@ -103,6 +106,7 @@ class Saver:
                 for entry in self._jobs.pop(key).entries:
                     _tell(entry, Changes)
             self._untidy = True
+            self._ready.notify()
             self._changed.notify_all()
             return {name for _, name in dropped}
 
@@ -135,21 +139,21 @@ class Saver:
             if again:
                 for job in concerned():
                     job.failures, job.due = 0, 0.0
-                self._changed.notify_all()
+                self._ready.notify_all()
             self._changed.wait_for(settled, timeout)
             return not concerned()
 
     def start(self) -> None:
         """Start the worker. Starting twice is fine."""
-        with self._changed:
+        with self._lock:
             self._start()
 
     def close(self, timeout: float | None) -> bool:
         """Write what waits and stop; whether everything was written."""
         written = self.settle(timeout=timeout, again=True)
-        with self._changed:
+        with self._lock:
             self._closing = True
-            self._changed.notify_all()
+            self._ready.notify_all()
         for thread in self._threads:
             thread.join(timeout)
         if not written:
@@ -167,11 +171,11 @@ class Saver:
 
     def _work(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 if self._closing:
                     return
                 key = self._next()
-                idle = key is None and not self._changed.wait(self._pause())
+                idle = key is None and not self._ready.wait(self._pause())
                 if key is not None:
                     self._current.add(key)
                     job = self._jobs[key]
@@ -193,7 +197,7 @@ class Saver:
         return max(0.01, min(waits)) if waits else None
 
     def _try(self, key: Key, job: _Job) -> None:
-        with self._changed:
+        with self._lock:
             entry = job.entries[0]
             text = entry.text
         error: HomingError | None = None
@@ -205,7 +209,7 @@ class Saver:
         except Exception as failure:
             log.exception("%s/%s could not be written", *key)
             error = StoreError(f"{key[0]}/{key[1]} could not be written: {failure}")
-        with self._changed:
+        with self._lock:
             self._current.discard(key)
             if error is not None:
                 log.warning("%s/%s waits to be written: %s", *key, error)

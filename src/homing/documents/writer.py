@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -16,11 +17,14 @@ from homing.documents.editing import Edit, edit
 from homing.documents.layout import Stored
 from homing.documents.saved import Changes
 from homing.documents.splitting import embedded_text
+from homing.errors import StoreError
 from homing.records import VectorRecord
 from homing.stores.store import Store
 
 if TYPE_CHECKING:
     from apsw import Connection
+
+log = logging.getLogger(__name__)
 
 HOLD = 30.0
 """Seconds after which chunks are embedded even if the process died before their words were written."""
@@ -67,8 +71,12 @@ class Writer:
         done = self._commit(project, document, text)
         if done.texts or done.removed:
             collection = collection_of(project)
-            self._store.delete(collection, done.removed)
-            self._write_words(collection, document, done.texts)
+            try:
+                self._store.delete(collection, done.removed)
+                self._write_words(collection, document, done.texts)
+            except StoreError as error:
+                # The text is written and everything else is queued.
+                log.warning("%s/%s: words are found when vectors are, in %.0f s: %s", project, document, HOLD, error)
         return done
 
     def remove(self, project: str, document: str | None) -> set[str]:
@@ -116,7 +124,7 @@ class Writer:
             change = edit(stored, text, 0 if row is None else row.following)
             with self._archive.database.writing() as connection:
                 now = self._archive.find(connection, project, document)
-                if (now is None) != (row is None) or (now and row and now.revision != row.revision):
+                if _version(now) != _version(row):
                     # Another process wrote this document meanwhile: look again at what it says now.
                     continue
                 found = now or self._archive.create(connection, project, document)
@@ -168,6 +176,10 @@ class Writer:
                 # Asked for again: a batch of another process may have been at it before its words were written.
                 self._buffer.enqueue_within(connection, _requests(collection, document, dict(page)), hold=self._settle)
         self._buffer.notify()
+
+
+def _version(row: Row | None) -> tuple[int, int] | None:
+    return None if row is None else (row.key, row.revision)
 
 
 def _requests(collection: str, document: str, texts: dict[str, str]) -> Iterator[EmbedRequest]:
