@@ -96,7 +96,7 @@ def fill(data: Path, documents: int, skills: int) -> None:
     with homing.open(data, settings=Settings()) as app:
         app.skills.scan(data / "skill-folders")
         for number in range(documents):
-            app.documents.save(f"project-{number % PROJECTS}", f"document-{number}", sentence(chance, 25))
+            app.documents.save(f"project-{number % PROJECTS}", f"document-{number}", sentence(chance, 12))
         for _ in range(500):
             app.rag.remember("observation", sentence(chance, 12))
         app.devices.load(Path(homing.__file__).parent / "examples" / "home.json")
