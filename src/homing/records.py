@@ -61,6 +61,13 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class KeywordMatch(Match):
+    """A match that says which keywords it contains; `score` is how many."""
+
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LegShare:
     """What one leg says about a hit: its place there, the leg's raw score, and what it brought to the fused score."""
 

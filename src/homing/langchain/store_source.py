@@ -11,7 +11,7 @@ from homing.errors import InvalidArgument
 from homing.langchain.embeddings import ask
 from homing.langchain.library import Embeddings
 from homing.langchain.source import Asked, Filter, Found, Words
-from homing.records import Match
+from homing.records import KeywordMatch
 from homing.stores.attributes import wanted
 from homing.stores.store import SearchOptions, Store
 from homing.stores.switching import model_of
@@ -27,7 +27,7 @@ class CountsKeywords(Store, Protocol):
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
-    ) -> list[Match]:
+    ) -> list[KeywordMatch]:
         """The records that contain keywords, those with most of them first, then the more relevant."""
 
 
@@ -69,10 +69,12 @@ class StoreSource:
     def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
         """The rows with most of the keywords, or those that BM25 finds most relevant to the query."""
         options = SearchOptions(equalities(narrowed))
-        if words.by_relevance:
-            found = self._rows.search_text(self.collection, words.query, limit, options)
-        else:
-            found = self._rows.search_keywords(self.collection, words.keywords, limit, options)
+        if not words.by_relevance:
+            counted = self._rows.search_keywords(self.collection, words.keywords, limit, options)
+            return [
+                Found(one.id, one.text, one.metadata, matched=one.keywords, count=one.score or 0.0) for one in counted
+            ]
+        found = self._rows.search_text(self.collection, words.query, limit, options)
         held = [contained(words.keywords, one.text) for one in found]
         return [
             Found(one.id, one.text, one.metadata, matched=matched, count=float(len(matched)))

@@ -37,6 +37,11 @@ def test_those_with_most_keywords_come_first(filled: PostgresStore) -> None:
     assert found(filled, "政策") == [("refund", 1.0), ("shipping", 1.0)]
 
 
+def test_a_match_says_which_keywords_it_contains(filled: PostgresStore) -> None:
+    (match, *_) = filled.search_keywords("c", ["退款", "发货", "", "REFUND"])
+    assert match.keywords == ("退款", "REFUND")
+
+
 def test_the_rarer_keyword_decides_between_equal_counts(filled: PostgresStore) -> None:
     assert found(filled, "政策", "发货")[0] == ("shipping", 2.0)
     assert found(filled, "政策", "备份")[0] == ("backup", 1.0)

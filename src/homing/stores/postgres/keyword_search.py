@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from homing.records import Match
+from homing.records import KeywordMatch
 from homing.stores.attributes import Filter
 from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.driver import Connection
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 def search(
     connection: Connection, collection: Collection, keywords: Sequence[str], limit: int, asked: Filter
-) -> list[Match]:
+) -> list[KeywordMatch]:
     """The `limit` records with most of the keywords, if so many exist: `score` counts them, ties go to the rarer."""
     wanted = [(keyword, numbers) for keyword in keywords if (numbers := _numbers(collection.id, keyword))]
     if not wanted or not collection.words:
@@ -41,10 +41,11 @@ def search(
         "rare AS (SELECT k.place, "
         "ln(1 + (greatest(%s - sum(k.there), 0) + 0.5::float8) / (sum(k.there) + 0.5::float8)) AS weight "
         "FROM hits, unnest(held) WITH ORDINALITY AS k(there, place) GROUP BY k.place), "
-        "best AS (SELECT h.record, sum(k.there) AS score, sum(k.there * rare.weight)::numeric(20, 9) AS relevance "
+        "best AS (SELECT h.record, h.held, sum(k.there) AS score, "
+        "sum(k.there * rare.weight)::numeric(20, 9) AS relevance "
         "FROM hits h, unnest(h.held) WITH ORDINALITY AS k(there, place) JOIN rare USING (place) "
-        "GROUP BY h.record) "
-        f"SELECT {SHOWN}, best.score::float8 FROM best JOIN records r ON r.key = best.record "
+        "GROUP BY h.record, h.held) "
+        f"SELECT {SHOWN}, best.score::float8, best.held FROM best JOIN records r ON r.key = best.record "
         "WHERE best.score > 0 ORDER BY best.score DESC, best.relevance DESC, r.id LIMIT %s"
     )
     log.debug("%s", statement, extra={"sql": statement})
@@ -56,7 +57,13 @@ def search(
         binary=True,
         prepare=False,
     ).fetchall()
-    return [match(collection.name, row, score=row[4]) for row in rows]
+    return [_match(collection.name, [keyword for keyword, _ in wanted], row) for row in rows]
+
+
+def _match(collection: str, keywords: Sequence[str], row: Sequence[Any]) -> KeywordMatch:
+    found = match(collection, row, score=row[4])
+    held = tuple(keyword for keyword, there in zip(keywords, row[5], strict=True) if there)
+    return KeywordMatch(found.id, found.collection, None, found.metadata, found.text, found.score, held)
 
 
 def _numbers(collection: int, keyword: str) -> list[int]:

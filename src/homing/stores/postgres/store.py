@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from homing.errors import InvalidArgument, StoreError
-from homing.records import Match, VectorRecord
+from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.arguments import (
     checked_limit,
     checked_name,
@@ -169,7 +169,7 @@ class PostgresStore:
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
-    ) -> list[Match]:
+    ) -> list[KeywordMatch]:
         """The records that contain most of the keywords, by how many (`score`), then how rare, then id."""
         name = checked_name(collection, "collection")
         for keyword in keywords:
@@ -178,7 +178,7 @@ class PostgresStore:
         if not limit:
             return []
 
-        def work(connection: Connection) -> list[Match]:
+        def work(connection: Connection) -> list[KeywordMatch]:
             where = find(connection, self.user_id, name)
             return [] if where is None else keyword_search.search(connection, where, keywords, limit, asked)
 
