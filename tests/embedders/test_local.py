@@ -74,6 +74,10 @@ def test_any_text_has_the_same_unit_row_alone_and_in_company(texts: list[str]) -
     np.testing.assert_allclose(LOADED.embed(texts[-1:])[0], rows[-1], atol=1e-6)
 
 
+def test_no_component_of_a_vector_is_zero() -> None:
+    assert (LOADED.embed([*mixed_texts(20), "", "?"]) != 0).all()
+
+
 def test_traditional_and_simplified_spelling_give_the_same_row() -> None:
     rows = LOADED.embed(["幫我打開燈", "帮我打开灯", "關閉臥室的冷氣機", "关闭卧室的冷气机"])
     np.testing.assert_array_equal(rows[0], rows[1])
