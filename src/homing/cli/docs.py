@@ -178,7 +178,8 @@ def remove(
             if not yes:
                 typer.confirm(f"Delete {count} documents of {project}?", abort=True, err=True)
             removed = documents.delete_project(project)
-        documents.flush()
+        # Removals go through the queue too; what else waits there is not waited for.
+        documents.flush(10)
     print_json({"removed": removed}) if json else console().print(f"{removed} removed")
 
 
