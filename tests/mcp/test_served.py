@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from tests.cli.shell import Shell
+from homing.server.access import Scope
+from homing.server.tokens import Tokens
 from tests.mcp.furnished import call, data_of, error_of, furnish
 from tests.mcp.test_http import as_user
 from tests.server.process import serving
@@ -18,11 +19,9 @@ from tests.server.process import serving
 pytestmark = pytest.mark.slow
 
 
-def token(data: Path, user: str, scope: str) -> str:
-    made: str = Shell(data.parent).json("tokens", "create", "--user", user, "--scope", scope, "--data", str(data))[
-        "token"
-    ]
-    return made
+def token(data: Path, user: str, scope: Scope) -> str:
+    with closing(Tokens(data)) as tokens:
+        return tokens.create(user, scope, "").secret
 
 
 @contextmanager
