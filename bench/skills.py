@@ -17,8 +17,7 @@ and counts how many get an answer that scores at least 0.5.
 `speed` fills the index with random vectors, five passages a skill, and asks questions that were never asked before, the
 sizes taking turns; the question is embedded by the bundled model.
 
-`scan` writes skills to a folder and scans it twice; the peer embeds texts of the same skills, taken evenly from all of
-them, with sentence-transformers and adds them to Chroma, in a process of its own. Both are timed after their imports
+`scan` writes skills to a folder and scans it twice; the peer embeds some of the same texts, drawn at random, with sentence-transformers and adds them to Chroma, in a process of its own. Both are timed after their imports
 and with the model loaded.
 """
 
@@ -308,7 +307,7 @@ def measure_scan(asked: argparse.Namespace) -> list[dict[str, Any]]:
         service.close()
         if asked.peers:
             listed = Path(place, "texts.json")
-            taken = texts[:: max(1, len(texts) // asked.peer_texts)][: asked.peer_texts]
+            taken = random.Random(13).sample(texts, min(asked.peer_texts, len(texts)))
             listed.write_text(json.dumps(taken), encoding="utf-8")
             done = subprocess.run(
                 [asked.peers, WORKER, listed, asked.model, Path(place, "chroma")], capture_output=True, check=True
