@@ -17,8 +17,9 @@ and counts how many get an answer that scores at least 0.5.
 `speed` fills the index with random vectors, five passages a skill, and asks questions that were never asked before, the
 sizes taking turns; the question is embedded by the bundled model.
 
-`scan` writes skills to a folder and scans it twice; the peer embeds some of the same texts, drawn at random, with sentence-transformers and adds them to Chroma, in a process of its own. Both are timed after their imports
-and with the model loaded.
+`scan` writes skills to a folder and scans it twice; the peer embeds some of the same texts, drawn at random,
+with sentence-transformers and adds them to Chroma, in a process of its own. Both are timed after their imports and with
+the model loaded.
 """
 
 from __future__ import annotations
