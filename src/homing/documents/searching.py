@@ -86,10 +86,12 @@ class Searcher:
             found = self._ask(query, query.mode, query.reach + SPARE)
             if found.mode == "keyword":
                 found = found.with_hits(self._by_words(query).hits)
-        hits = self._placed(query, found.hits, by_words=found.mode != "semantic")
+        hits = self._there(query, found.hits)
+        by_words = found.mode != "semantic"
+        page = [_dressed(hit, query, by_words=by_words) for hit in hits[query.offset : query.reach]]
         if query.mode == "semantic" and not found.degraded and len(hits) < query.reach:
-            hits += self._still_waiting(query, {hit.id for hit in hits})
-        return found.with_hits(hits[query.offset : query.reach])
+            page += self._still_waiting(query, hits)
+        return found.with_hits(page)
 
     def _ask(self, query: Query, mode: Mode, limit: int) -> Retrieved:
         options = replace(
@@ -106,38 +108,46 @@ class Searcher:
         """What the words of the query find; of that, what has its phrases, and more of a word than one character."""
         wanted = phrases(query.text)
         first = query.reach + SPARE
-        # Whoever has a phrase may stand far down; whoever has more than single characters hardly ever does.
-        for limit in (first, first * FURTHER, *((first * FURTHER**2, MAX_LIMIT) if wanted else ())):
+        for limit in (first, first * FURTHER, first * FURTHER**2, MAX_LIMIT):
             found = self._ask(query, "keyword", min(limit, MAX_LIMIT))
             kept = [hit for hit in found if holds_all(hit.text, wanted) and says_enough(query.text, hit.keywords)]
-            if len(kept) >= query.reach or len(found) < limit:
+            # Who has the phrase may stand far down; who has more than single characters stands before who has not.
+            further = wanted or (kept and kept[-1] is found[-1])
+            if len(kept) >= query.reach or len(found) < limit or not further:
                 break
         return found.with_hits(kept)
 
-    def _still_waiting(self, query: Query, known: set[str]) -> list[Hit]:
-        """What keywords find among the chunks that have no vector yet."""
-        collection = collection_of(query.project)
-        if not self._buffer.waiting(collection):
+    def _still_waiting(self, query: Query, before: Sequence[_Placed]) -> list[Hit]:
+        """What keywords find among the chunks that have no vector yet: the rest of the page behind the others."""
+        if not self._buffer.waiting(collection_of(query.project)):
             return []
-        found = self._by_words(query)
-        waiting = self._buffer.waiting_of(collection, [hit.id for hit in found if hit.id not in known])
-        return self._placed(query, [hit for hit in found if hit.id in waiting], by_words=True)
+        known = {one.hit.id for one in before}
+        found = self._there(query, [hit for hit in self._by_words(query) if hit.id not in known])
+        waiting = [one for one in found if one.pending]
+        start = max(0, query.offset - len(before))
+        return [_dressed(one, query, by_words=True) for one in waiting[start : query.reach - len(before)]]
 
-    def _placed(self, query: Query, hits: Sequence[Hit], *, by_words: bool) -> list[Hit]:
-        """The hits with what the document says now; those whose chunk is gone are left out."""
+    def _there(self, query: Query, hits: Sequence[Hit]) -> list[_Placed]:
+        """The hits whose chunk is still there, with what the document says now."""
         with self._archive.database.reading() as connection:
             known = self._archive.look_up(connection, [hit.id for hit in hits])
         ours = {one: found for one, found in known.items() if found.document.project == query.project}
         waiting = self._buffer.waiting_of(collection_of(query.project), ours)
-        return [
-            replace(
-                hit,
-                text=ours[hit.id].text,
-                metadata=_metadata(ours[hit.id], query, hit.id in waiting, by_words=by_words),
-            )
-            for hit in hits
-            if hit.id in ours
-        ]
+        return [_Placed(hit, ours[hit.id], hit.id in waiting) for hit in hits if hit.id in ours]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A hit, its chunk as it is now, and whether its vector is still to come."""
+
+    hit: Hit
+    found: Found
+    pending: bool
+
+
+def _dressed(one: _Placed, query: Query, *, by_words: bool) -> Hit:
+    metadata = _metadata(one.found, query, one.pending, by_words=by_words)
+    return replace(one.hit, text=one.found.text, metadata=metadata)
 
 
 def _metadata(found: Found, query: Query, pending: bool, *, by_words: bool) -> Mapping[str, Any]:
