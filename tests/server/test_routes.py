@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,26 @@ def test_a_home_is_replaced_and_kept(data: Homing) -> None:
         assert client.post("/devices/ask", json={"text": "打开书房的灯"}).json()["devices"] == ["a"]
         assert client.put("/devices", json={"devices": []}).json()["removed"] == ["a"]
         assert client.get("/devices").json() == {"devices": [], "rooms": []}
+
+
+@pytest.mark.parametrize("home", ["examples/home/loft.json", "src/homing/examples/home.json"])
+def test_a_home_may_have_any_form_that_a_file_has(data: Homing, home: str) -> None:
+    content = json.loads((Path(__file__).parents[2] / home).read_text(encoding="utf-8"))
+    with TestClient(create_app(data), base_url="http://127.0.0.1") as client:
+        listed = [one["id"] for one in (*content["devices"], *content.get("groups", ()))]
+        assert client.put("/devices", json=content).json()["added"] == listed
+
+
+@pytest.mark.parametrize(
+    "home", [{"nothing": 1}, {"devices": 5}, {"devices": ["x"]}, {"devices": [{"name": "灯"}]}, {"items": {"a": 1}}]
+)
+def test_what_is_no_home_is_refused_and_the_one_that_is_there_stays(
+    client: TestClient, home: dict[str, object]
+) -> None:
+    before = client.get("/devices").json()
+    refused = client.put("/devices", json=home)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "INVALID_ARGUMENT")
+    assert client.get("/devices").json() == before
 
 
 def test_models_and_doctor_tell_how_things_stand(client: TestClient) -> None:

@@ -40,11 +40,20 @@ def load_home(path: Path | str) -> HomeFile:
     return _read_data(read_json(path), path)
 
 
-def read_home(data: Mapping[str, Any]) -> HomeFile:
-    """A home from data that is in memory already, in any form that a file may have; one without devices is empty."""
-    if not any(data.get(key) for key in ("items", "data", "devices", "groups")):
+def read_home(data: Any) -> HomeFile:
+    """A home from data that is in memory already, in any form that a file may have. Raises InvalidArgument.
+
+    `{"devices": []}` is an empty home; what says nothing about devices is none.
+    """
+    if isinstance(data, Mapping) and data.get("devices") == [] and not data.get("groups"):
         return HomeFile((), tuple(_rooms(data.get("rooms"), Path("the home"))))
-    return _read_data(data, Path("the home"))
+    try:
+        return _read_data(data, Path("the home"))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"the home cannot be read ({type(error).__name__}: {error}); "
+            'it looks like {"devices": [{"id", "name", "type", "room"}], "rooms": [{"name"}]}'
+        ) from error
 
 
 def load_commands(path: Path | str) -> list[CommandSpec]:

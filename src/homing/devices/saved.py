@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ class SavedDevices(DeviceRetriever):
         """Makes the home that of a file or folder (see `load_home`), and remembers it."""
         return self._become(load_home(path))
 
-    def replace(self, data: Mapping[str, Any]) -> Changes:
+    def replace(self, data: Any) -> Changes:
         """Makes the home the one that `data` describes, in any form that a file may have, and remembers it."""
         return self._become(read_home(data))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
+from fastapi import Body as Payload
 from pydantic import Field, ValidationError
 
 from homing.devices.answer import Answer as DeviceAnswer
@@ -15,6 +16,16 @@ from homing.server.access import Reading, Writing
 from homing.server.body import Answer, Body, Name, Query
 
 router = APIRouter(prefix="/devices", tags=["devices"])
+
+
+EXAMPLE = {
+    "devices": [
+        {"id": "lamp1", "name": "主灯", "type": "light", "room": "卧室"},
+        {"id": "ac", "name": "空调", "room": "卧室", "commands": [{"id": "power_on", "description": "打开空调"}]},
+    ],
+    "rooms": [{"name": "卧室", "floor": "二楼", "aliases": ["bedroom"]}],
+}
+HomeFile = Annotated[dict[str, Any], Payload(min_length=1, examples=[EXAMPLE])]
 
 
 class DeviceTold(Answer):
@@ -44,65 +55,6 @@ class HomeTold(Answer):
 
     devices: list[DeviceTold]
     rooms: list[RoomTold]
-
-
-class ValueRangeBody(Body):
-    """The numbers a command takes; a missing bound is open."""
-
-    minimum: float | None = None
-    maximum: float | None = None
-    step: float | None = None
-
-
-class ValueOptionBody(Body):
-    """One of the values a command takes, with the words people use for it."""
-
-    value: str | int | float | bool
-    description: str = ""
-
-
-class CommandBody(Body):
-    """Something a device can be told; `description` is what a spoken action is compared with."""
-
-    id: Name = Field(examples=["turn_on"])
-    description: str = Field("", examples=["打开 / turn on"])
-    type: str | None = None
-    value_range: ValueRangeBody | None = None
-    value_list: list[ValueOptionBody] = Field([])
-    unit: list[str] = Field([])
-    synonyms: list[str] = Field([])
-
-
-class DeviceBody(Body):
-    """A device; with `members` it is a group and stands for them. Without commands it gets those of its type."""
-
-    id: Name = Field(examples=["lamp1"])
-    name: Name = Field(examples=["主灯"])
-    type: str = Field("", examples=["light"])
-    room: Name | None = Field(None, examples=["卧室"])
-    floor: Name | None = Field(None, examples=["二楼"])
-    aliases: list[Name] = Field([], examples=[["老伙计"]])
-    device_class: str | None = None
-    commands: list[CommandBody] = Field([])
-    members: list[str] = Field([])
-    state: str | None = Field(None, examples=["off"])
-
-
-class RoomBody(Body):
-    """A room and where it lies."""
-
-    name: Name = Field(examples=["卧室"])
-    floor: Name | None = Field(None, examples=["二楼"])
-    aliases: list[Name] = Field([])
-
-
-class HomeBody(Body):
-    """A home. `homing devices load` also reads exports of Home Assistant and SmartThings."""
-
-    devices: list[DeviceBody] = Field(
-        max_length=10_000, examples=[[{"id": "lamp1", "name": "主灯", "type": "light", "room": "卧室"}]]
-    )
-    rooms: list[RoomBody] = Field([], max_length=10_000)
 
 
 class HomeChanged(Answer):
@@ -189,9 +141,13 @@ def get_home(caller: Reading) -> HomeTold:
 
 
 @router.put("")
-def put_home(body: HomeBody, caller: Writing) -> HomeChanged:
-    """Make this the home, in place of the one before."""
-    changes = caller.app.devices.replace(body.model_dump(exclude_none=True))
+def put_home(home: HomeFile, caller: Writing) -> HomeChanged:
+    """Make this the home, in place of the one before.
+
+    It may have any form that a file may have: our own, with rooms, groups and profiles of commands, or an export of
+    Home Assistant or SmartThings. A device without commands gets the usual ones of its type.
+    """
+    changes = caller.app.devices.replace(home)
     return HomeChanged(
         added=list(changes.added),
         changed=list(changes.changed),
