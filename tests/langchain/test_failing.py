@@ -31,6 +31,7 @@ from homing.stores.postgres.store import PostgresStore
 from homing.testing.loopback import LoopbackApi
 from tests.conftest import FAST, Database
 from tests.langchain.places import Place, StorePlace, TablePlace, Text
+from tests.langchain.waiting import Waiting
 
 TEXTS = [Text("退款政策：七天内可以申请退款", "退款.md"), Text("Refund within seven days", "refund.md")]
 
@@ -154,42 +155,6 @@ def test_a_server_that_goes_away_is_an_error_and_one_that_is_back_answers(
     assert not retriever.retrieve("退款").degraded
     place.close()
     gc.collect()
-
-
-class Waiting:
-    """Keeps statements on a table waiting, so that something can happen in the middle of a search."""
-
-    def __init__(self, database: Database, table: str, schema: str = "public") -> None:
-        self._locker = psycopg.connect(database.admin_url)
-        self._looker = psycopg.connect(database.admin_url, autocommit=True)
-        self._table = sql.SQL(".").join([sql.Identifier(schema), sql.Identifier(table)])
-
-    def __enter__(self) -> Waiting:
-        self._locker.execute(sql.SQL("LOCK TABLE {}").format(self._table))
-        return self
-
-    def waiting(self, count: int) -> list[int]:
-        """The processes of the statements that wait, when so many do."""
-        for _ in range(500):
-            rows = self._looker.execute(
-                "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database() "
-                "AND usename <> current_user"
-            ).fetchall()
-            if len(rows) >= count:
-                return [int(pid) for (pid,) in rows]
-            time.sleep(0.01)
-        raise AssertionError("nobody waits")
-
-    def kill(self, processes: list[int]) -> None:
-        for process in processes:
-            self._looker.execute("SELECT pg_terminate_backend(%s)", (process,))
-
-    def release(self) -> None:
-        self._locker.rollback()
-
-    def __exit__(self, *_: object) -> None:
-        self._locker.close()
-        self._looker.close()
 
 
 @pytest.mark.slow
