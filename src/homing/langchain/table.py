@@ -27,9 +27,6 @@ calling_loop: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = context
 )
 """The loop of an asynchronous caller: where statements run when the store's engine has no loop of its own."""
 
-GRACE = 1.0
-"""Seconds after a deadline in which a statement may still end by itself."""
-
 
 @dataclass(frozen=True)
 class Table:
@@ -48,10 +45,11 @@ class Table:
     columns: Mapping[str, str]
     """Metadata that has a column of its own: key, quoted column."""
 
-    def run(self, work: Work[T], *, deadline: float) -> T:
+    def run(self, work: Work[T], *, deadline: float, one_statement: bool = False) -> T:
         """What the work answers, on a connection of the engine; once more where that connection turned out dead.
 
-        Raises errors of a store: their words are the server's, without statements and parameters.
+        Work of one statement needs no transaction around it, which saves two ways to the server and back. Raises errors
+        of a store: their words are the server's, without statements and parameters.
         """
         loop = self.loop or calling_loop.get()
         if loop is None:
@@ -59,29 +57,30 @@ class Table:
                 "this PGVectorStore has no event loop of its own, so it answers asynchronous calls only: "
                 "use ainvoke, or make its engine with PGEngine.from_connection_string"
             )
-        future = asyncio.run_coroutine_threadsafe(self._attempts(work), loop)
+        future = asyncio.run_coroutine_threadsafe(self._attempts(work, one_statement), loop)
         try:
             return future.result(deadline)
         except Late:
-            # The server ends the statement by itself, and its connection stays good; one that hangs is cut off.
-            loop.call_soon_threadsafe(loop.call_later, GRACE, future.cancel)
+            future.cancel()
             raise Timeout(f"table {self.label} gave no answer within {deadline:g} s") from None
 
-    async def _attempts(self, work: Work[T]) -> T:
+    async def _attempts(self, work: Work[T], one_statement: bool) -> T:
         try:
-            return await self._attempt(work)
+            return await self._attempt(work, one_statement)
         except _Lost:
             pass
         try:
-            return await self._attempt(work)
+            return await self._attempt(work, one_statement)
         except _Lost as lost:
             raise lost.error from lost.__cause__
 
-    async def _attempt(self, work: Work[T]) -> T:
+    async def _attempt(self, work: Work[T], one_statement: bool) -> T:
         from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
         try:
             async with self.engine.connect() as connection:
+                if one_statement:
+                    await connection.execution_options(isolation_level="AUTOCOMMIT")
                 return await work(connection)
         except HomingError:
             raise

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from homing.errors import InvalidArgument
 from homing.langchain.table import Table, literal, table_of
+from homing.langchain.table_source import forget
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,6 +36,7 @@ def prepare_table(vector_store: Any, *, user_key: str = "userId", row_security: 
         await connection.commit()
 
     table.run(work, deadline=DEADLINE)
+    forget(table)
 
 
 def _statements(table: Table, owner: str, *, row_security: bool) -> list[str]:

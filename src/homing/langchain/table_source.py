@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ log = logging.getLogger(__name__)
 _TYPES = (
     "SELECT a.attname AS name, format_type(a.atttypid, NULL) AS type FROM pg_attribute a "
     "WHERE a.attrelid = to_regclass(:table) AND a.attnum > 0 AND NOT a.attisdropped "
-    "UNION ALL SELECT 'extension vector', extversion FROM pg_extension WHERE extname = 'vector'"
+    "UNION ALL SELECT 'extension vector', extversion FROM pg_extension WHERE extname = 'vector' "
+    "UNION ALL SELECT 'row security', CAST(relrowsecurity AS text) FROM pg_class WHERE oid = to_regclass(:table)"
 )
 
 
@@ -45,7 +47,6 @@ class TableSource:
         self._user_id = user_id
         self._user_key = user_key
         self._embeddings = embeddings
-        self._known: TableSql | None = None
         self._scans = False
 
     @property
@@ -65,16 +66,19 @@ class TableSource:
         """The nearest rows. Of a user with few, all are compared; the others' by the index, if it finds enough."""
         vector = _written(asked)
 
-        async def work(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
-            rows = await _fetch(connection, sql.exact(vector, limit, narrowed, few=FEW))
-            if not rows or rows[0]["many"] < FEW:
-                return rows
+        async def few(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
+            return await _fetch(connection, sql.exact(vector, limit, narrowed, few=FEW))
+
+        async def many(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
             rows = await _fetch(connection, sql.indexed(vector, limit, narrowed))
             if len(rows) == limit:
                 return rows
             return await _fetch(connection, sql.exact(vector, limit, narrowed, few=None))
 
-        found = [self._found(row, cosine=float(row["cosine"])) for row in self._run(work, deadline, scans=True)]
+        rows = self._run(few, deadline)
+        if rows and rows[0]["many"] >= FEW:
+            rows = self._run(many, deadline, scans=True)
+        found = [self._found(row, cosine=float(row["cosine"])) for row in rows]
         return sorted(found, key=lambda one: (-(one.cosine or 0.0), one.id))
 
     def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
@@ -103,34 +107,35 @@ class TableSource:
         return {row["id"]: float(row["cosine"]) for row in self._run(work, deadline)}
 
     def _run(self, work: Any, deadline: float, *, scans: bool = False) -> Sequence[Row]:
+        # A policy must be told who asks, and a scan how to go on; else the statement stands for itself.
+        alone = not scans and _known(self._table).get("row security") == "false"
+
         def prepared(careful: bool) -> Work[Sequence[Row]]:
             async def run(connection: AsyncConnection) -> Sequence[Row]:
                 sql = await self._sql(connection)
-                await _fetch(connection, sql.session(deadline, scans=scans and self._scans))
+                if not alone:
+                    await _fetch(connection, sql.session(deadline, scans=scans and self._scans))
                 rows: Sequence[Row] = await work(connection, replace(sql, careful=careful))
                 return rows
 
             return run
 
         try:
-            return self._table.run(prepared(False), deadline=deadline)
+            return self._table.run(prepared(False), deadline=deadline, one_statement=alone)
         except StoreError as error:
             state = str(error.details.get("sqlstate", ""))
             if state.startswith("42"):
                 # The statement does not fit the table: it may be another than the one that was looked up.
-                self._known = None
-                _seen.get(self._table.engine, {}).pop(self._table.name, None)
+                forget(self._table)
             if state not in UNREADABLE_STATES:
                 raise
             log.warning("table %s holds metadata that cannot be read as text; reading it carefully", self._table.label)
-            return self._table.run(prepared(True), deadline=deadline)
+            return self._table.run(prepared(True), deadline=deadline, one_statement=alone)
 
     async def _sql(self, connection: AsyncConnection) -> TableSql:
-        if self._known is None:
-            types = await _types(connection, self._table)
-            self._scans = _version(types.get("extension vector", "")) >= (0, 8)
-            self._known = TableSql(self._table, self._user_id, self._user_key, types)
-        return self._known
+        types = await _types(connection, self._table)
+        self._scans = _version(types.get("extension vector", "")) >= (0, 8)
+        return TableSql(self._table, self._user_id, self._user_key, types)
 
     def _found(
         self, row: Row, *, cosine: float | None = None, matched: tuple[str, ...] = (), count: float = 0.0
@@ -145,21 +150,35 @@ class TableSource:
         return Found(row["id"], row["content"], metadata, cosine, matched, count)
 
 
-_seen: WeakKeyDictionary[AsyncEngine, dict[str, dict[str, str]]] = WeakKeyDictionary()
-"""The types of the columns of tables: the same for every user, so that a retriever for one request need not ask."""
+REMEMBERED = 60.0
+"""Seconds after which a table is looked up again: somebody may have put a fence around it."""
+
+_seen: WeakKeyDictionary[AsyncEngine, dict[str, tuple[float, dict[str, str]]]] = WeakKeyDictionary()
+# The same for every user, so that a retriever for one request need not ask.
+
+
+def forget(table: Table) -> None:
+    """Look the table up again before the next search."""
+    _seen.get(table.engine, {}).pop(table.name, None)
+
+
+def _known(table: Table) -> dict[str, str]:
+    until, types = _seen.get(table.engine, {}).get(table.name, (0.0, {}))
+    return types if time.monotonic() < until else {}
 
 
 async def _types(connection: AsyncConnection, table: Table) -> dict[str, str]:
-    known = _seen.setdefault(table.engine, {})
-    if table.name not in known:
-        rows = await _fetch(connection, Statement(_TYPES, {"table": table.name.replace("\\:", ":")}))
-        types = {row["name"]: row["type"] for row in rows}
-        if not types.keys() - {"extension vector"}:
-            raise StoreError(f"there is no table {table.label}; make it with init_vectorstore_table")
-        if table.json is not None:
-            types[""] = types.get(table.json[1:-1].replace('""', '"').replace("\\:", ":"), "json")
-        known[table.name] = types
-    return known[table.name]
+    """The types of the columns by name, that of the JSON under no name; the version of pgvector, and row security."""
+    if types := _known(table):
+        return types
+    rows = await _fetch(connection, Statement(_TYPES, {"table": table.name.replace("\\:", ":")}))
+    types = {row["name"]: row["type"] for row in rows}
+    if "row security" not in types:
+        raise StoreError(f"there is no table {table.label}; make it with init_vectorstore_table")
+    if table.json is not None:
+        types[""] = types.get(table.json[1:-1].replace('""', '"').replace("\\:", ":"), "json")
+    _seen.setdefault(table.engine, {})[table.name] = (time.monotonic() + REMEMBERED, types)
+    return types
 
 
 async def _fetch(connection: AsyncConnection, statement: Statement) -> Sequence[Row]:
