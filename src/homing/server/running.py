@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from homing.app import Homing
 from homing.errors import ConfigError, HomingError
@@ -32,6 +33,9 @@ def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
     the caller's: a signal that comes again meanwhile ends the process, and what waited is on disk. Raises ConfigError.
     """
     settings = app.settings.server
+    # Requests share the cores among them. Where each product of matrices took all of them as well, threads would spend
+    # more time waiting for each other than computing: finding a skill then costs twice as much.
+    threadpool_limits(1, user_api="blas")
     served = create_app(app)
     prepare(app)
     listener = _listen(settings.host, settings.port)
