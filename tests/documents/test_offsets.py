@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from homing.documents import DocumentService, layout
+from homing.documents import DocumentService, editing, layout
 from homing.documents.editing import edit
 from homing.documents.layout import Block, Stored
 from homing.documents.splitting import Piece, split
@@ -64,6 +64,7 @@ def test_an_edit_gives_what_cutting_the_whole_text_gives(parts: list[tuple[str, 
         # Small blocks, so that a short text has many of them.
         patched.setattr(layout, "SHORTEST", 150)
         patched.setattr(layout, "LONGEST", 600)
+        patched.setattr(editing, "STRETCH", 300)
         stored, following = stored_after(Stored(), text, 0)
         for changes in rounds:
             for place, cut, put in changes:

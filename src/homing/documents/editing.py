@@ -20,7 +20,10 @@ FENCES = ("```", "~~~")
 """A fence of code reaches as far as its other end, so with one of these nothing can be told from the lines around."""
 
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t\u3000]*(?:\r\n|\r|\n)[ \t\u3000]*\Z")
+_SOME_BLANK_LINE = re.compile(r"\n\r?\n")
 _SENTINEL = "\n\nx"
+STRETCH = 1 << 17
+"""Characters that are cut at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class _Window:
 
 def edit(stored: Stored, text: str, following: int) -> Edit:
     """How to bring a stored document to a new text; new chunks are numbered from `following` on."""
-    window = _window(stored, text) or _Window(0, len(stored.blocks), 0, len(text), split(text))
+    window = _window(stored, text) or _Window(0, len(stored.blocks), 0, len(text), _cut_all(text))
     before = _chunks(stored, window)
     aligned = align([one.digest for one in before], [one.digest for one in window.pieces])
     after, following = _numbered(before, aligned, window, following)
@@ -97,6 +100,29 @@ def _window(stored: Stored, text: str) -> _Window | None:
     return _Window(first, last, start, stop, pieces)
 
 
+def _cut_all(text: str) -> list[Piece]:
+    """The pieces of a whole text, a stretch at a time: nobody should wait for the interpreter while megabytes are cut.
+
+    A stretch ends at a blank line, and where it does not stand alone it is cut together with the next.
+    """
+    if len(text) <= 2 * STRETCH or _has_fence(text):
+        return split(text)
+    pieces: list[Piece] = []
+    start, reach = 0, STRETCH
+    while start < len(text):
+        blank = _SOME_BLANK_LINE.search(text, start + reach)
+        stop = len(text) if blank is None else blank.end()
+        found = _cut_alone(text, start, stop, at_end=stop == len(text))
+        if found is None:
+            if stop == len(text):
+                return split(text)
+            reach = stop - start
+            continue
+        pieces += found
+        start, reach = stop, STRETCH
+    return pieces
+
+
 def _has_fence(text: str, step: int = 1 << 18) -> bool:
     # In parts: looking through megabytes at once would keep every other thread of the interpreter waiting.
     return any(mark in text[at : at + step + 2] for at in range(0, len(text), step) for mark in FENCES)
@@ -104,7 +130,8 @@ def _has_fence(text: str, step: int = 1 << 18) -> bool:
 
 def _cut_alone(text: str, start: int, stop: int, *, at_end: bool) -> list[Piece] | None:
     """The pieces of a part of a text; None where they would be others in the whole."""
-    line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    line = text.rfind("\n", 0, start) + 1
+    line = text.rfind("\r", line, start) + 1 or line
     if line and text.startswith("---", line):
         # Here it is a rule; at the start of a text it would begin front matter.
         return None
