@@ -39,8 +39,8 @@ from report import machine, show, write
 
 RESULTS = Path(__file__).parent / "results" / "load.json"
 PROJECTS = 10
-WARM = 3.0
-"""Seconds of asking before anything is counted."""
+WARM = 10.0
+"""Seconds of asking before anything is counted: until then threads start and caches fill."""
 WORDS = """
     灯塔 孤独 海浪 会议 发票 客户 提交 代码 菜谱 鸡蛋 旅行 行李 天气 音乐 考试 医生 花园 邻居 火车 咖啡
     lighthouse lonely wave meeting invoice customer commit code recipe egg travel luggage weather music exam
