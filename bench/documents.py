@@ -8,8 +8,10 @@
     python bench/documents.py all [--peers PYTHON]
 
 Each part writes its tables into results/documents.json beside those of the others. `edits` counts texts that reach the
-model, with the cache that an app has by default; the peers have none. In `saves`, `reindex` and `search` somebody types
-into a document meanwhile, a save every tenth of a second. Vectors are random except where the model is named.
+model, with the cache that an app has by default; the peers have none. `saves` types at one place and goes to another
+now and then, a save every fiftieth of a second; beside it stands what a loop of a thousand empty rounds takes at the
+same time, which is how long the interpreter and the machine keep anybody waiting. In `reindex` and `search` somebody
+types into a document meanwhile, a save every tenth of a second. Vectors are random except where the model is named.
 """
 
 from __future__ import annotations
@@ -201,7 +203,7 @@ def saves(chosen: argparse.Namespace) -> dict[str, Any]:
 def saves_of(count: int, rounds: int) -> dict[str, Any]:
     parts = paragraphs(count)
     text = "\n\n".join(parts)
-    chance = random.Random(2)
+    typist = Typist(parts)
     with opened(Random()) as service:
         started = time.perf_counter()
         saved = service.save("p", "novel", text)
@@ -209,28 +211,44 @@ def saves_of(count: int, rounds: int) -> dict[str, Any]:
         saved.wait()
         whole = time.perf_counter() - started
         # Each edit is waited for: how long until it is on disk and its words are found.
-        settled = [timed(lambda: service.save("p", "novel", edit(parts, chance)).wait()) for _ in range(10)]
-        taken = []
+        settled = [timed(lambda: service.save("p", "novel", typist.text()).wait()) for _ in range(10)]
+        taken, nothing = [], []
         for _ in range(rounds):
-            text = edit(parts, chance)
-            started = time.perf_counter()
-            service.save("p", "novel", text)
-            taken.append((time.perf_counter() - started) * 1000)
+            text = typist.text()
+            taken.append(timed(lambda text=text: service.save("p", "novel", text)))
             time.sleep(0.02)
+            text = "\n\n".join(parts)
+            nothing.append(timed(do_nothing))
         return {
             "document": f"{len(text.encode()) / 1e6:.2f} MB",
             "paragraphs": count,
             "first save ms": round(first, 2),
             **told(taken, 0.5, 0.99),
             "longest ms": round(max(taken), 2),
+            "doing nothing, p99 ms": round(percentile(nothing, 0.99), 2),
             "edit on disk, p50 ms": round(statistics.median(settled), 1),
             "first text on disk s": round(whole, 1),
         }
 
 
-def edit(parts: list[str], chance: random.Random) -> str:
-    parts[chance.randrange(len(parts))] += "改"
-    return "\n\n".join(parts)
+class Typist:
+    """Writes one more character each time, mostly where the last one was."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = parts
+        self._chance = random.Random(2)
+        self._place = len(parts) // 2
+
+    def text(self) -> str:
+        if self._chance.random() < 0.03:
+            self._place = self._chance.randrange(len(self._parts))
+        self._parts[self._place] += "改"
+        return "\n\n".join(self._parts)
+
+
+def do_nothing() -> None:
+    for _ in range(1_000):
+        pass
 
 
 def timed(work: Callable[[], Any]) -> float:
