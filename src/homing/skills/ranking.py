@@ -31,7 +31,7 @@ LIFT = 0.5
 """How much a shared rare word shortens the distance; measured, see bench/skills.py."""
 BODY_MARGIN = 0.05
 """How much nearer a passage of the body must be than the head to count in its place."""
-CHANCE = 0.75
+CHANCE = 0.5
 """How much the number of skills counts in a score; measured, see bench/skills.py."""
 SAME = 0.985
 """Cosine of two heads from which on they say the same; equal descriptions do in any case."""
@@ -169,7 +169,7 @@ def among(scale: Scale | None, size: int) -> Scale | None:
     """A model's scale for the best of so many: its border says what one pair means, and one of many is near by chance.
 
     Of n skills each is the right one with odds of 1 to n before anything is known of it, which moves the border by
-    ln(n); a little less, because of many skills several may be right.
+    ln(n); half of that counts, because of many skills several may be right.
     """
     if scale is None or size < 2:
         return scale
