@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -168,3 +169,12 @@ def test_a_token_from_the_shell_opens_the_server_until_it_is_revoked(tmp_path: P
         assert run("tokens", "revoke", token["id"], "--data", "data", cwd=tmp_path).returncode == 0
         assert httpx2.get(f"{server.address}/rag", headers=headers).status_code == 401
     assert run("tokens", "create", "--scope", "all", "--data", "data", cwd=tmp_path).returncode == 3
+
+
+@pytest.mark.parametrize("command", ["serve", "tokens list", "tokens create"])
+def test_without_its_libraries_it_names_the_extra(tmp_path: Path, command: str) -> None:
+    code = "import sys; sys.modules['fastapi'] = None; from homing.cli.main import run; run()"
+    arguments = [sys.executable, "-c", code, *command.split(), "--data", "data"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    assert "pip install 'homing[server]'" in done.stderr

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
+from homing.errors import InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -29,9 +32,11 @@ def run_server(
     """
     from homing.app import open_app
     from homing.config import load
-    from homing.server.running import serve
 
-    _log(log)
+    with server_extra():
+        from homing.server.running import serve
+
+        _log(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
     with open_app(data or settings.data, settings=settings) as app:
@@ -52,10 +57,20 @@ def run_server(
             console(stderr=True).print("Stopping: embedding what still waits …")
 
 
+@contextmanager
+def server_extra() -> Iterator[None]:
+    """Says which extra to install where a library of the server is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"{error.name} is not installed; install it with: pip install 'homing[server]'", details={"extra": "server"}
+        ) from error
+
+
 def _log(wanted: str) -> None:
     import logging
 
-    from homing.errors import InvalidArgument
     from homing.server.log_lines import log_to_stderr
 
     if wanted not in ("auto", "json", "text", "none"):

@@ -12,6 +12,7 @@ import typer
 
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
+from homing.cli.serve import server_extra
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a token and show it, this once. From then on the server asks everybody for one."""
-    from homing.server.access import SCOPES
+    with server_extra():
+        from homing.server.access import SCOPES
 
     reach = next((one for one in SCOPES if one == scope), None)
     if reach is None:
@@ -87,7 +89,9 @@ def revoke(
 def opened(data: Path | None) -> Iterator[Tokens]:
     """The tokens of a data folder, or of the one that is set."""
     from homing.config import load
-    from homing.server.tokens import Tokens
+
+    with server_extra():
+        from homing.server.tokens import Tokens
 
     tokens = Tokens(data or load().settings.data)
     try:
