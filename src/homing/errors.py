@@ -30,7 +30,7 @@
     ├── Refused                      REFUSED                       a server does not serve this request
     │   ├── Unauthorized             UNAUTHORIZED                  no token, or one that is not valid
     │   ├── Forbidden                FORBIDDEN                     the token, the host or the origin may not do this
-    │   ├── Conflict                 CONFLICT                      something under way or set elsewhere stands against it
+    │   ├── Conflict                 CONFLICT                      something under way, or set elsewhere, is against it
     │   ├── BodyTooLarge             BODY_TOO_LARGE                more was sent than is taken
     │   ├── TooManyRequests          TOO_MANY_REQUESTS             this caller asks too often; says when to come back
     │   └── Overloaded               OVERLOADED                    all callers together do; says when to come back
