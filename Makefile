@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/homing demo
 
 test: lint browser
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

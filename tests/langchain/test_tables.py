@@ -6,6 +6,7 @@ import json
 import secrets
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -119,7 +120,8 @@ def test_a_table_that_was_made_anew_is_looked_up_again(engine: PGEngine, name: s
     with psycopg.connect(database.url, autocommit=True) as connection:
         table = sql.Identifier(name)
         connection.execute(sql.SQL("ALTER TABLE {} ALTER langchain_metadata TYPE jsonb").format(table))
-    with pytest.raises(RetrievalFailed):
-        retriever.invoke("退款政策")
-    assert len(retriever.invoke("退款政策")) == 1
+    # Whichever leg comes first finds out; the other may be in time to see the table as it is.
+    with suppress(RetrievalFailed):
+        assert retriever.invoke("退款政策")[0].metadata["degraded"]
+    assert [one.metadata["degraded"] for one in retriever.invoke("退款政策")] == [None]
     assert len(HybridRetriever(store, 1).invoke("退款政策")) == 1
