@@ -8,6 +8,7 @@ records that exist.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from homing.records import Match
@@ -21,6 +22,8 @@ from homing.vectors import Vector
 
 COMPARED = 30
 """Vectors that can be compared one by one in the time that the index takes to look at one."""
+COMPARED_FILTERED = 8
+"""The same where a filter names them: each is fetched by its key."""
 EF_SEARCH = 250
 """How many of the nearest the index keeps in view while it looks.
 
@@ -38,7 +41,7 @@ class Moved(Exception):
 
 def search(connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter) -> list[Match]:
     """The nearest `limit` records, if so many exist, by distance and then id."""
-    if indexable(collection, limit):
+    if indexable(collection, limit) and not (asked and _few(connection, collection, asked)):
         found = _by_index(connection, collection, query, limit, asked)
         if found is not None:
             return found
@@ -49,6 +52,19 @@ def indexable(collection: Collection, limit: int) -> bool:
     """Whether the index is the faster way: it is shared by all collections of a model, and passes by the others'."""
     looked_at = max(EF_SEARCH, _fetched(limit)) / max(collection.share, 1e-6)
     return collection.indexed and looked_at * COMPARED < collection.embedded
+
+
+def _few(connection: Connection, collection: Collection, asked: Filter) -> bool:
+    """Whether a filter lets so few through that comparing them is faster than passing by all others in the index."""
+    most = math.isqrt(COMPARED_FILTERED * EF_SEARCH * collection.embedded)
+    filtered, values = conditions(collection.id, asked, "f.attributes")
+    row = connection.execute(
+        "SELECT count(*) FROM (SELECT FROM records f WHERE f.collection = %s AND f.user_id = %s"
+        f"{filtered} LIMIT %s) named",
+        [collection.id, collection.user, *values, most],
+        prepare=False,
+    ).fetchone()
+    return row is not None and row[0] < most
 
 
 def _fetched(limit: int) -> int:
