@@ -13,7 +13,7 @@ from homing.cli.main import app as command
 from homing.config import Settings
 from homing.doctor import diagnose
 from homing.embedders.local import LocalProvider
-from homing.errors import ProviderUnavailable
+from homing.errors import InvalidArgument, NotFound, ProviderUnavailable
 from homing.testing.fake import FakeEmbedder
 from homing.testing.loopback import LoopbackApi
 from tests.documents.novel import Library, novel
@@ -113,3 +113,20 @@ def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
     assert json.loads(run("list", "--json")) == []
     assert shell.invoke(command, ["docs", "remove", "novel", "nothing"]).exit_code != 0
     assert shell.invoke(command, ["docs", "search", "novel", "x", "--mode", "magic"]).exit_code != 0
+
+
+def test_a_slip_of_the_hand_in_the_shell_empties_no_document(shell: CliRunner) -> None:
+    assert shell.invoke(command, ["docs", "add", "小说", "第一章"], input=STORY).exit_code == 0
+    slip = shell.invoke(command, ["docs", "add", "小说", "第一章"], input="")
+    assert isinstance(slip.exception, InvalidArgument)
+    assert "name a file" in str(slip.exception)
+    assert shell.invoke(command, ["docs", "show", "小说", "第一章"]).output.strip() == STORY
+
+
+@pytest.mark.parametrize(
+    "words", [["search", "大说", "灯塔"], ["list", "nove1"], ["reindex", "大说"], ["remove", "nove1"]]
+)
+def test_a_project_that_is_not_there_is_told(shell: CliRunner, words: list[str]) -> None:
+    done = shell.invoke(command, ["docs", *words])
+    assert isinstance(done.exception, NotFound)
+    assert "homing docs list" in str(done.exception)

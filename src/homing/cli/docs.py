@@ -14,10 +14,10 @@ from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json, progress
 from homing.cli.waiting import work_through
-from homing.errors import NotFound
+from homing.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
-    from homing.documents import DocumentService
+    from homing.documents import DocumentInfo, DocumentService
     from homing.records import Retrieved
 
 app = typer.Typer(help="Documents, searched by paragraph.", no_args_is_help=True, rich_markup_mode=None)
@@ -35,12 +35,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Save a document. Only paragraphs that say something new are embedded."""
-    if file is None:
-        text = sys.stdin.read()
-    else:
-        from homing.files import read_file
-
-        text = read_file(file).text
+    text = _piped() if file is None else _read(file)
     with opened(data) as homing:
         documents = homing.documents
         changes = documents.save(project, document, text).wait()
@@ -92,7 +87,7 @@ def list_documents(
 
     with opened(data) as homing:
         documents = homing.documents
-        found: list[Any] = [*documents.projects()] if project is None else [*documents.documents(project)]
+        found: list[Any] = [*documents.projects()] if project is None else _documents(documents, project)
     if json:
         print_json(found)
         return
@@ -141,6 +136,7 @@ def search(
     """Search the paragraphs of a project."""
     with opened(data) as homing:
         documents = homing.documents
+        _documents(documents, project)
         found = documents.search(
             project,
             query,
@@ -172,9 +168,7 @@ def remove(
                 raise NotFound(f"there is no document {document!r} in project {project!r}; see homing docs list")
             removed = 1
         else:
-            count = len(documents.documents(project))
-            if not count:
-                raise NotFound(f"there is no project {project!r}; see homing docs list")
+            count = len(_documents(documents, project))
             if not yes:
                 typer.confirm(f"Delete {count} documents of {project}?", abort=True, err=True)
             removed = documents.delete_project(project)
@@ -193,6 +187,8 @@ def reindex(
 ) -> None:
     """Embed what has no vector, or a damaged one. What is in order is left alone."""
     with opened(data) as homing, progress("Embedding", quiet=json) as step:
+        if project is not None:
+            _documents(homing.documents, project)
         report = homing.documents.reindex(project, document=document, batch_size=batch_size, progress=step)
     if json:
         print_json(report)
@@ -202,6 +198,28 @@ def reindex(
         f"{report.repaired} damaged, {report.removed} leftovers removed"
     )
     _tell_waiting(report.waiting)
+
+
+def _piped() -> str:
+    """What was piped in. Nothing is a mistake more often than a text: it would empty the document."""
+    text = "" if sys.stdin.isatty() else sys.stdin.read()
+    if not text:
+        raise InvalidArgument("there is no text; name a file after the document, or pipe the text in")
+    return text
+
+
+def _read(file: Path) -> str:
+    from homing.files import read_file
+
+    return read_file(file).text
+
+
+def _documents(documents: DocumentService, project: str) -> list[DocumentInfo]:
+    """The documents of a project that has some; where a name is typed, one without any is a slip."""
+    found = documents.documents(project)
+    if not found:
+        raise NotFound(f"there is no project {project!r}; see homing docs list")
+    return found
 
 
 def _embed(documents: DocumentService, step: Callable[[int, int], None]) -> int:

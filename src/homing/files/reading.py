@@ -56,7 +56,7 @@ def read_file(
 
 def _content(path: Path, limits: Limits) -> bytes:
     if not path.exists():
-        raise NotFound(f"there is no file {path}")
+        raise NotFound(f"there is no file {path}; check its name and folder")
     # A pipe or a device would be read for ever.
     if not path.is_file():
         raise InvalidArgument(f"{path} is not a file; name one file")

@@ -129,7 +129,9 @@ class KnowledgeBase:
         versions = self._versions()
         found = newest(versions).get(name)
         if found is None:
-            raise NotFound(f"there is no file {name} in this knowledge base", details={"fileName": name})
+            raise NotFound(
+                f"there is no file {name} in this knowledge base; its list tells the names", details={"fileName": name}
+            )
         self._shelf.store.upsert(self._retired([one for one in versions if one.info.name == name]))
         self._sweep()
         return found.info

@@ -101,7 +101,7 @@ def list_files(caller: Reading, body: Everything | None = None) -> KnowledgeFile
 def delete_file(body: KnowledgeDelete, caller: Writing) -> KnowledgeFile:
     """Remove a file and all of its passages."""
     if not _can_exist(body.file_name):
-        raise NotFound("there is no file of that name, nor can there be")
+        raise NotFound("there is no file of that name, nor can there be; the list tells the names")
     return _told(caller.app.knowledge(caller.user).delete(body.file_name))
 
 
