@@ -1,33 +1,23 @@
-"""`homing ipc` as a real process: the handshake, many requests at once, and every way to end."""
+"""`homing ipc` as a real process: the handshake, many requests at once, and what must not disturb them."""
 
 from __future__ import annotations
 
-import array
-import fcntl
 import json
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
-import homing
-from homing.channels import Channels
-from homing.config import EmbeddingSettings, Settings
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.channels.invoking import AFRAID, HARBOUR, LEFT_HANDED, NOVEL
 from tests.channels.ipc_process import COMMAND, IpcProcess
+from tests.channels.unembedded import PARAGRAPHS, not_yet_embedded
 
 pytestmark = pytest.mark.slow
-
-PARAGRAPHS = 240
 
 
 @pytest.fixture(scope="module")
@@ -43,26 +33,6 @@ def shared(folder: Path) -> Iterator[IpcProcess]:
         process.ask("document:save", projectId="novel", documentId="ch1", text=NOVEL)
         assert process.ask("embedding:status", waitMs=30_000)["pending"] == 0
         yield process
-
-
-@pytest.fixture
-def api() -> Iterator[LoopbackApi]:
-    with LoopbackApi(key="sk-over-there") as api:
-        yield api
-
-
-def not_yet_embedded(folder: Path, api: LoopbackApi) -> Path:
-    """A data folder with many paragraphs and no vector; the model that is to make them is `api`."""
-    text = "\n\n".join(f"第{number}段：海边的灯塔 number {number} 亮了一整夜。" for number in range(PARAGRAPHS))
-    with homing.open(folder / "data", settings=Settings(embedding=EmbeddingSettings(provider=""))) as app:
-        saved = Channels(app).invoke("document:save", {"projectId": "novel", "documentId": "ch1", "text": text})
-        assert len(saved["data"]["changed"]) == PARAGRAPHS
-    (folder / "homing.toml").write_text(
-        f'embedding = {{provider_id = "there", model = "text-embedding-3-small", dimensions = 64}}\n'
-        f'[providers.there]\ntype = "openai"\napi_key = "sk-over-there"\nbase_url = "{api.url}/v1"\n',
-        encoding="utf-8",
-    )
-    return folder / "data"
 
 
 def embedded_texts(api: LoopbackApi) -> list[str]:
@@ -255,132 +225,6 @@ class TestReindex:
             process.notify("$/cancelRequest", {"id": second})
             assert process.wait(second)["result"]["error"]["code"] == "CANCELED"
             assert process.wait(first)["result"]["ok"]
-
-
-class TestTheEnd:
-    def test_at_the_end_of_the_input_everything_is_answered(self, tmp_path: Path) -> None:
-        with IpcProcess(tmp_path / "data") as process:
-            process.initialize()
-            saves = [
-                process.send("document:save", {"projectId": "p", "documentId": f"d{number}", "text": NOVEL})
-                for number in range(20)
-            ]
-            last = process.send("embedding:reindex", {})
-            process.end_input()
-            assert process.ended() == 0
-            assert all(process.wait(one, 0)["result"]["ok"] for one in saves)
-            assert process.wait(last, 0)["result"]["ok"]
-
-    def test_shutdown_answers_when_all_is_done_and_exit_ends(self, tmp_path: Path, api: LoopbackApi) -> None:
-        api.always = Fault(delay=1.0)
-        with IpcProcess(not_yet_embedded(tmp_path, api)) as process:
-            process.initialize()
-            long = process.send("embedding:reindex", {"batchSize": 4})
-            process.wait_for_progress(long)
-            short = process.send("embedding:generate", {"texts": ["one more"]})
-            answer = process.wait(process.send("shutdown"))
-            assert answer["result"] is None
-            assert process.wait(long, 0)["result"]["error"]["code"] == "CANCELED"
-            assert process.wait(short, 0)["result"]["ok"]
-            late = process.wait(process.send("project:list", {}))
-            assert late["error"]["data"]["code"] == "SHUTTING_DOWN"
-            process.notify("exit")
-            assert process.ended() == 0
-
-    def test_a_signal_lets_short_requests_finish(self, tmp_path: Path, api: LoopbackApi) -> None:
-        api.always = Fault(delay=1.0)
-        with IpcProcess(not_yet_embedded(tmp_path, api)) as process:
-            process.initialize()
-            long = process.send("embedding:reindex", {"batchSize": 4})
-            process.wait_for_progress(long)
-            saved = process.send("document:save", {"projectId": "novel", "documentId": "new", "text": "最后一句话"})
-            short = process.send("embedding:generate", {"texts": ["one more"]})
-            # Messages are read in order: when this one is answered, those before it were taken.
-            process.ask("rag:config:get")
-            process.signal(signal.SIGTERM)
-            assert process.ended() == 0
-            assert process.wait(saved, 0)["result"]["ok"]
-            assert process.wait(short, 0)["result"]["ok"]
-            assert process.wait(long, 0)["result"]["error"]["code"] == "CANCELED"
-        with homing.open(tmp_path / "data", settings=Settings(embedding=EmbeddingSettings(provider=""))) as app:
-            assert app.documents.text("novel", "new") == "最后一句话"
-
-    def test_a_client_that_does_not_read_cannot_keep_it_alive(self, tmp_path: Path) -> None:
-        process = subprocess.Popen(
-            [*COMMAND, "ipc", "--grace", "0.5", "--data", str(tmp_path / "data")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        with process.stdin, process.stdout, process.stderr:
-            process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n')
-            process.stdin.flush()
-            process.stdout.readline()
-            # Their answers are more than a pipe holds: once it is full, whoever writes is stuck.
-            for number in range(1, 40):
-                asked = {
-                    "jsonrpc": "2.0",
-                    "id": number,
-                    "method": "embedding:generate",
-                    "params": {"texts": ["灯"] * 4},
-                }
-                process.stdin.write(json.dumps(asked).encode() + b"\n")
-            process.stdin.flush()
-            while waiting_in(process.stdout) < 60_000:
-                time.sleep(0.05)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 1
-            assert b"still under way" in process.stderr.read()
-
-    def test_a_client_that_is_gone_ends_it_even_in_the_middle_of_a_reindex(
-        self, tmp_path: Path, api: LoopbackApi
-    ) -> None:
-        api.always = Fault(delay=0.1)
-        data = not_yet_embedded(tmp_path, api)
-        # The client is a process of its own, and is killed: both ends of its pipes close at once.
-        script = f"""
-import sys, time
-from pathlib import Path
-from tests.channels.ipc_process import IpcProcess
-process = IpcProcess(Path({str(data)!r}))
-process.initialize()
-request = process.send("embedding:reindex", {{"batchSize": 1}})
-process.wait_for_progress(request)
-print(process.pid, flush=True)
-time.sleep(600)
-"""
-        client = subprocess.Popen(
-            [sys.executable, "-c", script],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
-        )
-        assert client.stdout is not None
-        server = int(client.stdout.readline())
-        client.kill()
-        client.wait()
-        client.stdout.close()
-        end = time.monotonic() + 20
-        while is_running(server):
-            assert time.monotonic() < end, "homing ipc outlives its client"
-            time.sleep(0.05)
-
-
-def waiting_in(pipe: IO[bytes]) -> int:
-    """How many bytes were written and not read yet."""
-    count = array.array("i", [0])
-    fcntl.ioctl(pipe, termios.FIONREAD, count)
-    return count[0]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
 
 
 def test_whatever_prints_does_not_reach_the_protocol(tmp_path: Path) -> None:
