@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Locator, Page, Route
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 DESKTOP = {"width": 1280, "height": 860}
@@ -84,6 +84,21 @@ def becomes(locator: Locator, count: int) -> None:
     from playwright.sync_api import expect
 
     expect(locator).to_have_count(count, timeout=15_000)
+
+
+class Held:
+    """Requests of a page that wait until the test lets them go on."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self.waiting: list[Route] = []
+        self._page = page
+        page.route(pattern, lambda route: self.waiting.append(route))
+
+    def get(self) -> Route:
+        """The next one, as soon as it is asked."""
+        while not self.waiting:
+            self._page.wait_for_timeout(20)
+        return self.waiting.pop(0)
 
 
 def _kept() -> Path:

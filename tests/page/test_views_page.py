@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.page.chromium import becomes, visit
+from tests.page.chromium import Held, becomes, visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -81,6 +81,35 @@ def test_only_the_edited_paragraph_is_embedded_again(browser: Browser, address: 
         page.get_by_role("button", name="保存").click()
         page.wait_for_selector(".paragraphs .removed")
         assert "春天" in page.locator(".paragraphs .removed").inner_text()
+
+
+def test_nothing_can_be_written_before_the_stored_text_is_there(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/documents/late/chapter") as page:
+        page.fill(".writing", "潮水退去以后的港口。")
+        page.keyboard.press("Control+s")
+        becomes(page.locator(".paragraphs .done"), 1)
+        held = Held(page, "**/documents/late/chapter")
+        page.reload()
+        reading = held.get()
+        assert not page.locator(".writing").is_editable()
+        page.keyboard.press("Control+s")
+        assert page.get_by_role("button", name="保存").is_disabled()
+        reading.continue_()
+        page.locator(".writing:not([readonly])").wait_for()
+        assert page.input_value(".writing") == "潮水退去以后的港口。"
+        assert held.waiting == []
+
+
+def test_what_is_typed_while_a_text_is_being_saved_is_not_taken_for_saved(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/documents/late/letter") as page:
+        page.fill(".writing", "第一句。")
+        held = Held(page, "**/documents/late/letter")
+        page.keyboard.press("Control+s")
+        saving = held.get()
+        page.fill(".writing", "第一句。第二句。")
+        saving.continue_()
+        becomes(page.locator(".paragraphs .done"), 1)
+        assert page.get_by_text("有未保存的改动").is_visible()
 
 
 def test_an_uploaded_file_becomes_a_document_that_is_found(browser: Browser, address: str, tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ const FADE = 2600;
 /** {draw(), leave()} for one document; `chunk` is the id of a paragraph to show. */
 export function editor(main, { project, name, chunk, changed }) {
   const address = `/documents/${encodeURIComponent(project)}/${encodeURIComponent(name)}`;
-  const text = h("textarea", { class: "writing", "aria-label": t("documents.body"), spellcheck: "false" });
-  const save = h("button", { type: "button", class: "main" }, t("save"));
+  // Until the stored text is here nothing can be written, and nothing saved: either would be lost, or lose what is stored.
+  const text = h("textarea", { class: "writing", "aria-label": t("documents.body"), spellcheck: "false", readonly: true });
+  const save = h("button", { type: "button", class: "main", disabled: true }, t("save"));
   const note = h("p", { class: "small muted", role: "status" });
   const list = h("ol", { class: "paragraphs" });
   const count = h("span", { class: "small muted" });
@@ -24,6 +25,7 @@ export function editor(main, { project, name, chunk, changed }) {
   let marks = new Map();
   let gone = [];
   let looking = null;
+  let looks = 0;
   let left = false;
 
   async function draw() {
@@ -31,7 +33,10 @@ export function editor(main, { project, name, chunk, changed }) {
     const { documents } = await ask("GET", `/documents/${encodeURIComponent(project)}`);
     exists = documents.some((one) => one.id === name);
     stored = exists ? (await ask("GET", address)).text : "";
+    if (left) return;
     text.value = stored;
+    text.readOnly = false;
+    save.disabled = false;
     await look();
     if (chunk !== undefined)
       list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
@@ -76,8 +81,9 @@ export function editor(main, { project, name, chunk, changed }) {
       [...list.querySelectorAll("[data-chunk]")].map((one) => [one.dataset.chunk, one.dataset.text]),
     );
     try {
-      const saved = await ask("PUT", address, { text: text.value });
-      stored = text.value;
+      const sent = text.value;
+      const saved = await ask("PUT", address, { text: sent });
+      stored = sent;
       exists = true;
       marks = new Map();
       for (const state of ["unchanged", "moved", "changed"]) for (const id of saved[state]) marks.set(id, state);
@@ -85,7 +91,7 @@ export function editor(main, { project, name, chunk, changed }) {
       const counts = Object.fromEntries(
         ["changed", "unchanged", "moved", "removed"].map((state) => [state, saved[state].length]),
       );
-      put(note, t("documents.saved", counts));
+      put(note, text.value === sent ? t("documents.saved", counts) : t("documents.unsaved"));
       say(t("documents.saved", counts));
       changed();
       await look();
@@ -103,8 +109,10 @@ export function editor(main, { project, name, chunk, changed }) {
   /** Shows the paragraphs as they are, and looks again while some wait for their vector. */
   async function look() {
     clearTimeout(looking);
+    looks += 1;
+    const mine = looks;
     const chunks = exists ? (await ask("GET", `${address}/chunks`)).chunks : [];
-    if (left) return;
+    if (left || mine !== looks) return;
     const waiting = chunks.filter((one) => one.pending).length;
     put(
       count,
