@@ -100,6 +100,18 @@ def test_nothing_can_be_written_before_the_stored_text_is_there(browser: Browser
         assert held.waiting == []
 
 
+def test_a_search_in_between_keeps_what_is_not_saved_yet(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/documents/late/poem") as page:
+        page.fill(".writing", "月落乌啼霜满天。")
+        page.fill("#query", "海鸟")
+        page.wait_for_selector(".of-documents .hit")
+        page.fill("#query", "")
+        page.wait_for_selector(".writing")
+        assert page.input_value(".writing") == "月落乌啼霜满天。"
+        page.keyboard.press("Control+s")
+        becomes(page.locator(".paragraphs .done"), 1)
+
+
 def test_what_is_typed_while_a_text_is_being_saved_is_not_taken_for_saved(browser: Browser, address: str) -> None:
     with visit(browser, address, "#/documents/late/letter") as page:
         page.fill(".writing", "第一句。")

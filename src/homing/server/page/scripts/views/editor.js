@@ -30,6 +30,15 @@ export function editor(main, { project, name, chunk, changed }) {
 
   async function draw() {
     put(main, frame());
+    if (text.readOnly) await read();
+    await look();
+    if (chunk !== undefined)
+      list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
+    if (stored === "") text.focus();
+  }
+
+  /** Brings what is stored, once: what somebody writes from then on is theirs, whatever else is shown meanwhile. */
+  async function read() {
     const { documents } = await ask("GET", `/documents/${encodeURIComponent(project)}`);
     exists = documents.some((one) => one.id === name);
     stored = exists ? (await ask("GET", address)).text : "";
@@ -37,10 +46,6 @@ export function editor(main, { project, name, chunk, changed }) {
     text.value = stored;
     text.readOnly = false;
     save.disabled = false;
-    await look();
-    if (chunk !== undefined)
-      list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
-    if (stored === "") text.focus();
   }
 
   function frame() {
