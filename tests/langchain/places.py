@@ -9,7 +9,7 @@ import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import psycopg
 from langchain_postgres import PGEngine, PGVectorStore
@@ -35,6 +35,13 @@ class Text:
         return {"fileName": self.file, **(self.metadata or {})}
 
 
+class TableName(NamedTuple):
+    """A table and the schema it is in."""
+
+    table: str
+    schema: str
+
+
 class Place(Protocol):
     """Somewhere to keep texts of users."""
 
@@ -45,6 +52,10 @@ class Place(Protocol):
 
     def retriever(self, user_id: int | str, options: Any = None, **more: Any) -> HybridRetriever:
         """The retriever of a user."""
+
+    @property
+    def kept_in(self) -> TableName:
+        """The table that every search reads."""
 
     def close(self) -> None:
         """Let go."""
@@ -70,6 +81,10 @@ class StorePlace:
 
     def retriever(self, user_id: int | str, options: Any = None, **more: Any) -> HybridRetriever:
         return HybridRetriever(self.store, user_id, options, **{"embeddings": self.embedder, **more})
+
+    @property
+    def kept_in(self) -> TableName:
+        return TableName("records", self.store.schema)
 
     def close(self) -> None:
         self.store.close()
@@ -109,6 +124,10 @@ class TablePlace:
 
     def retriever(self, user_id: int | str, options: Any = None, **more: Any) -> HybridRetriever:
         return HybridRetriever(self.vector_store, user_id, options, **more)
+
+    @property
+    def kept_in(self) -> TableName:
+        return TableName(self.name, "public")
 
     def close(self) -> None:
         self.engine.drop_table(self.name)

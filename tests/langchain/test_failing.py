@@ -157,18 +157,19 @@ def test_a_server_that_goes_away_is_an_error_and_one_that_is_back_answers(
     gc.collect()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
-def test_connections_lost_in_mid_search_are_made_again(
-    database: Database, kind: type[StorePlace] | type[TablePlace]
-) -> None:
-    place = kind(database)
+def used(place: Place, *, deadline: float) -> HybridRetriever:
+    """A retriever whose connections are open: it has answered once."""
     place.add(1, TEXTS)
-    retriever = place.retriever(1, deadline=20)
-    retriever.invoke("退款")
-    locked = ("records", place.store.schema) if isinstance(place, StorePlace) else (place.name, "public")
+    retriever = place.retriever(1, deadline=deadline)
+    retriever.invoke("退款", deadline=10)
+    return retriever
+
+
+@pytest.mark.slow
+def test_connections_lost_in_mid_search_are_made_again(database: Database, place: Place) -> None:
+    retriever = used(place, deadline=20)
     answers = []
-    with Waiting(database, *locked) as lock:
+    with Waiting(database, *place.kept_in) as lock:
         search = threading.Thread(target=lambda: answers.append(retriever.retrieve("退款")))
         search.start()
         lock.kill(lock.waiting(2))
@@ -177,19 +178,11 @@ def test_connections_lost_in_mid_search_are_made_again(
         search.join(20)
     assert [hit.metadata["fileName"] for hit in answers[0]] == ["退款.md"]
     assert not answers[0].degraded
-    place.close()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
-def test_connections_lost_again_and_again_are_an_error_with_both_causes(
-    database: Database, kind: type[StorePlace] | type[TablePlace]
-) -> None:
-    place = kind(database)
-    place.add(1, TEXTS)
-    retriever = place.retriever(1, deadline=20)
-    retriever.invoke("退款")
-    locked = ("records", place.store.schema) if isinstance(place, StorePlace) else (place.name, "public")
+def test_connections_lost_again_and_again_are_an_error_with_both_causes(database: Database, place: Place) -> None:
+    retriever = used(place, deadline=20)
     caught: list[Exception] = []
 
     def search() -> None:
@@ -198,7 +191,7 @@ def test_connections_lost_again_and_again_are_an_error_with_both_causes(
         except RetrievalFailed as error:
             caught.append(error)
 
-    with Waiting(database, *locked) as lock:
+    with Waiting(database, *place.kept_in) as lock:
         searching = threading.Thread(target=search)
         searching.start()
         lock.kill(lock.waiting(2))
@@ -208,19 +201,11 @@ def test_connections_lost_again_and_again_are_an_error_with_both_causes(
     assert isinstance(error, RetrievalFailed)
     assert {type(one) for one in error.causes.values()} == {StoreUnavailable}
     assert len(retriever.invoke("退款")) == 1
-    place.close()
 
 
-@pytest.mark.parametrize("kind", [StorePlace, TablePlace])
-def test_a_database_that_hangs_is_given_up_at_the_deadline(
-    database: Database, kind: type[StorePlace] | type[TablePlace]
-) -> None:
-    place = kind(database)
-    place.add(1, TEXTS)
-    retriever = place.retriever(1, deadline=0.4)
-    retriever.invoke("退款", deadline=10)
-    locked = ("records", place.store.schema) if isinstance(place, StorePlace) else (place.name, "public")
-    with Waiting(database, *locked) as lock:
+def test_a_database_that_hangs_is_given_up_at_the_deadline(database: Database, place: Place) -> None:
+    retriever = used(place, deadline=0.4)
+    with Waiting(database, *place.kept_in) as lock:
         started = time.perf_counter()
         with pytest.raises(RetrievalFailed) as caught:
             retriever.invoke("退款")
@@ -228,7 +213,6 @@ def test_a_database_that_hangs_is_given_up_at_the_deadline(
         assert {getattr(one, "code", "") for one in caught.value.causes.values()} <= {Timeout.code, "STORE_BUSY"}
         lock.release()
     assert len(retriever.invoke("退款", deadline=10)) == 1
-    place.close()
 
 
 def test_embeddings_of_another_width_are_said_to_be(store: StorePlace) -> None:
