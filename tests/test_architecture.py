@@ -20,7 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
     frozenset({"vectors", "fusion"}),
     frozenset({"records", "legs", "database"}),
-    frozenset({"text"}),
+    frozenset({"text", "heard"}),
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"search", "config", "buffer"}),
     frozenset({"models", "langchain"}),

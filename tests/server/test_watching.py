@@ -40,6 +40,48 @@ def test_requests_and_searches_are_counted_by_pattern_and_not_by_name(client: Te
     assert metric(client, "homing_dead_letters") == 0
 
 
+def searches(client: TestClient) -> dict[tuple[str, str], float]:
+    """How many searches were counted, by source and mode."""
+    counted = r'^homing_searches_total\{degraded="false",mode="(\w+)",source="(\w+)"\} ([0-9.e+-]+)$'
+    found = re.findall(counted, client.get("/metrics").text, re.MULTILINE)
+    return {(source, mode): float(count) for mode, source, count in found}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "source", "mode"),
+    [
+        ("/devices/ask", {"text": "打开主灯"}, "devices", "hybrid"),
+        ("/knowledge/search", {"query": "灯塔"}, "knowledge", "hybrid"),
+        ("/ipc/embedding:search", {"projectId": "novel", "query": "灯塔"}, "documents", "semantic"),
+        ("/ipc/search:fts:query", {"projectId": "novel", "query": "灯塔"}, "documents", "keyword"),
+        ("/ipc/rag:retrieve", {"projectId": "novel", "query": "灯塔"}, "documents", "semantic"),
+    ],
+)
+def test_a_search_is_counted_whichever_door_it_came_through(
+    client: TestClient, path: str, body: dict[str, str], source: str, mode: str
+) -> None:
+    before = searches(client)
+    assert client.post(path, json=body).status_code == 200
+    assert searches(client) == before | {(source, mode): before.get((source, mode), 0) + 1}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "source"),
+    [
+        ("find_skills", {"query": "帮我提交代码"}, "skills"),
+        ("search_documents", {"query": "loud market"}, "documents"),
+        ("recall", {"query": "花生"}, "memory"),
+        ("find_devices", {"sentence": "打开主灯"}, "devices"),
+    ],
+)
+def test_a_search_of_an_agent_is_counted(client: TestClient, tool: str, arguments: dict[str, str], source: str) -> None:
+    before = searches(client)
+    called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    answer = client.post("/mcp", json=called, headers={"Accept": "application/json, text/event-stream"}).json()
+    assert not answer["result"].get("isError"), answer
+    assert searches(client) == before | {(source, "hybrid"): before.get((source, "hybrid"), 0) + 1}
+
+
 @pytest.mark.slow
 def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp_path: Path) -> None:
     with LoopbackApi(key="sk-test") as api, homing.open(tmp_path, settings=Settings()) as app:

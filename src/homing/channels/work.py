@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from homing.errors import Canceled
+from homing.heard import Heard, by_nobody
 
 
 def _nobody_listens(done: int, total: int) -> None:
@@ -18,10 +19,14 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The two wires to the caller: `progress(done, total)` out, `cancelled()` in. Both may come from any thread."""
+    """The wires to the caller: `progress(done, total)` and `heard` out, `cancelled()` in, all from any thread.
+
+    `heard` is told of every search that was answered.
+    """
 
     progress: Callable[[int, int], None] = _nobody_listens
     cancelled: Callable[[], bool] = _never
+    heard: Heard = by_nobody
 
     def go_on(self) -> None:
         """Raises Canceled where the caller took the request back."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from homing.devices.candidate import Candidate
 from homing.devices.device import Device
 from homing.devices.query import QueryIR
+from homing.records import Mode
 
 Decision = Literal["act", "ask", "refuse"]
 Hint = Literal[
@@ -90,6 +91,11 @@ class Answer:
         """`act` only where every step acts."""
         decisions = {step.decision for step in self.steps}
         return "act" if decisions == {"act"} else "ask" if "ask" in decisions else "refuse"
+
+    @property
+    def mode(self) -> Mode:
+        """How commands were matched: by meaning and words, or by words alone."""
+        return "keyword" if self.degraded else "hybrid"
 
     @property
     def hints(self) -> tuple[Hint, ...]:

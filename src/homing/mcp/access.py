@@ -6,16 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from homing.heard import Heard, by_nobody
+
 if TYPE_CHECKING:
     from homing.app import Homing
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An open data folder as one caller may use it."""
+    """An open data folder as one caller may use it; `heard` is told of every search that was answered."""
 
     app: Homing
     may_write: bool = True
+    heard: Heard = by_nobody
 
 
 AccessOf = Callable[[Any], Access]

@@ -81,8 +81,10 @@ class Tools:
         threshold: Threshold = None,
     ) -> Annotated[CallToolResult, SkillsFound]:
         """Find the skills (SKILL.md folders) that fit a request. Call this before a task that a skill may exist for."""
-        skills = self._access(ctx).app.skills
+        access = self._access(ctx)
+        skills = access.app.skills
         answer = skills.find_relevant_skills(query, limit, threshold)
+        access.heard("skills", answer.mode, answer.degraded)
         keys = skill_keys(skills.list_skills())
         rows = [
             SkillFound(
@@ -134,8 +136,9 @@ class Tools:
         threshold: Threshold = None,
     ) -> Annotated[CallToolResult, PassagesFound]:
         """Find passages in the user's documents (novels, notes, manuals) by meaning and by words."""
-        app = self._access(ctx).app
-        answer, rows = passages_of(app, query, project=project, limit=limit, mode=mode, threshold=threshold)
+        access = self._access(ctx)
+        answer, rows = passages_of(access.app, query, project=project, limit=limit, mode=mode, threshold=threshold)
+        access.heard("documents", answer.mode, answer.degraded)
         return found(told(answer, len(rows), "passage"), PassagesFound(passages=rows, **how(answer)), rows)
 
     @told_as_tool_error
@@ -148,9 +151,11 @@ class Tools:
         session: Session = "",
     ) -> Annotated[CallToolResult, Recalled]:
         """Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons."""
-        answer = self._access(ctx).app.rag.retrieve(
+        access = self._access(ctx)
+        answer = access.app.rag.retrieve(
             query, limit=limit, collections=tuple(collections or ()), session_key=session or None
         )
+        access.heard("memory", answer.mode, answer.degraded)
         rows = [
             Memory(
                 id=hit.id,
@@ -201,7 +206,8 @@ class Tools:
         state: Annotated[dict[str, Any] | None, Field(description="the state of the last answer")] = None,
     ) -> Annotated[CallToolResult, DevicesFound]:
         """Find the devices of the home that a sentence means, and the command for each. Carries out nothing."""
-        devices = self._access(ctx).app.devices
+        access = self._access(ctx)
+        devices = access.app.devices
         if not devices.home.placed:
             raise NotFound("no home is loaded; load one with: homing devices load FILE")
         try:
@@ -209,6 +215,7 @@ class Tools:
         except ValidationError:
             raise InvalidArgument("state is not one that find_devices answered; leave it out") from None
         answer = devices.ask(sentence, state=known, room=room or None)
+        access.heard("devices", answer.mode, answer.degraded)
         result = DevicesFound(
             decision=answer.decision,
             steps=[_step(step) for step in answer.steps],

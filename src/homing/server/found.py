@@ -82,7 +82,7 @@ def devices_group(query: str, answer: DeviceAnswer, took_ms: float) -> FoundGrou
     """The devices that a sentence means, as hits."""
     return FoundGroup(
         source="devices",
-        mode="keyword" if answer.degraded else "hybrid",
+        mode=answer.mode,
         degraded=answer.degraded,
         reason=answer.reason,
         notice=None,

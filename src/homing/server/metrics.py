@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from homing.embedders.observed import BOUNDS, Observed
 from homing.embedders.resilient import Resilient
 from homing.embedders.wrapper import layers
+from homing.records import Mode
 from homing.server.found import FoundGroup
 
 if TYPE_CHECKING:
@@ -50,8 +51,12 @@ class Metrics:
 
     def searched(self, group: FoundGroup) -> FoundGroup:
         """Counts a search and hands it back."""
-        self._searches.labels(group.source, group.mode, str(group.degraded).lower()).inc()
+        self.heard(group.source, group.mode, group.degraded)
         return group
+
+    def heard(self, source: str, mode: Mode, degraded: bool) -> None:
+        """Counts a search of whatever door it came through."""
+        self._searches.labels(source, mode, str(degraded).lower()).inc()
 
     def text(self) -> bytes:
         """Everything, in the text format that Prometheus reads."""

@@ -160,7 +160,9 @@ def put_home(home: HomeFile, caller: Writing) -> HomeChanged:
 def ask(body: Ask, caller: Reading) -> Asked:
     """What a sentence means: for each command its devices, or the question to put to the speaker."""
     caller.service.log_query(body.text)
-    return _asked(caller.app.devices.ask(body.text, state=_state(body.state), room=body.room))
+    answer = caller.app.devices.ask(body.text, state=_state(body.state), room=body.room)
+    caller.service.metrics.heard("devices", answer.mode, answer.degraded)
+    return _asked(answer)
 
 
 def _device(device: Device) -> DeviceTold:

@@ -17,6 +17,7 @@ from homing.channels.channel import Channel
 from homing.channels.envelope import failed, kinds
 from homing.channels.rendering import as_json
 from homing.errors import Forbidden, HomingError, InvalidArgument
+from homing.heard import Heard
 from homing.server.access import Caller, Reading
 from homing.server.failures import STATUSES
 
@@ -95,15 +96,16 @@ def _endpoint(channels: Callable[[Caller], Channels], channel: Channel) -> Calla
             payload = _payload(await request.body())
         except HomingError as error:
             return _answer(failed(error))
-        return _answer(await _watched(request, channels(caller), channel.name, payload))
+        heard = caller.service.metrics.heard
+        return _answer(await _watched(request, channels(caller), channel.name, payload, heard))
 
     return endpoint
 
 
-async def _watched(request: Request, channels: Channels, channel: str, payload: Any) -> Envelope:
+async def _watched(request: Request, channels: Channels, channel: str, payload: Any, heard: Heard) -> Envelope:
     """The answer; a client that has gone takes its request back."""
     gone = threading.Event()
-    work = Work(cancelled=gone.is_set)
+    work = Work(cancelled=gone.is_set, heard=heard)
     answering = asyncio.ensure_future(run_in_threadpool(channels.invoke, channel, payload, work=work))
     while not answering.done():
         await asyncio.wait({answering}, timeout=LOOK_UP)

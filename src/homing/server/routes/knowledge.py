@@ -83,11 +83,12 @@ def upload_file(file: UploadFile, caller: Writing) -> FileUploaded:
 @router.post("/search")
 def search_files(body: KnowledgeSearch, caller: Reading) -> KnowledgeFound:
     """Find the passages that a question is about."""
+    caller.service.log_query(body.query)
     names = None if body.file_names is None else [name for name in body.file_names if _can_exist(name)]
     found = caller.app.knowledge(caller.user).search(
         body.query, limit=body.limit, min_similarity=body.min_similarity, files=names
     )
-    group = group_of("knowledge", body.query, found)
+    group = caller.service.metrics.searched(group_of("knowledge", body.query, found))
     return KnowledgeFound(**dict(group), prompt=prompt_block(found))
 
 
