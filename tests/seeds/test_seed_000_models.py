@@ -13,11 +13,12 @@ import pytest
 import homing
 from homing.config import Settings
 from homing.database import Database
-from homing.embedders.model_folder import BUNDLED, ModelFolder, write_model_folder
+from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.errors import Timeout
 from homing.models import LLMConfigService, LLMManager
 from homing.models.adapters import Adapters, Surroundings
 from homing.testing.loopback import Fault, LoopbackApi
+from tests.models.minilm import minilm_folder
 from tests.models.statements import counted_statements
 
 TEXT = "自动分析Git改动并生成conventional commit信息"
@@ -45,20 +46,7 @@ def api() -> Iterator[LoopbackApi]:
 
 @pytest.fixture
 def minilm(tmp_path: Path) -> Path:
-    """A model folder of the name that the seed uses."""
-    bundled, folder = ModelFolder.read(BUNDLED), tmp_path / "models" / "embedding" / "all-MiniLM-L6-v2"
-    folder.mkdir(parents=True)
-    write_model_folder(
-        folder,
-        graph=bundled.graph(),
-        tokenizer=bundled.tokenizer(),
-        name="all-MiniLM-L6-v2",
-        version="1",
-        dimensions=384,
-        max_tokens=bundled.max_tokens,
-        scale=None,
-    )
-    return folder
+    return minilm_folder(tmp_path)
 
 
 def test_a_local_model_is_read_from_sqlite_and_loaded(

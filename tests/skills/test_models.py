@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from homing.embedders.local import LocalProvider
-from homing.embedders.model_folder import BUNDLED, ModelFolder, write_model_folder
 from homing.models.adapters import Surroundings
 from homing.models.choice import Models
 from homing.skills import Skill, ToolRetrievalService
 from homing.testing.loopback import Fault, LoopbackApi
+from tests.models.minilm import minilm_folder
 
 SKILLS = [Skill("git-commit", "生成Git提交信息", body="正文。" * 200), Skill("file-read", "读取文件")]
 
@@ -36,20 +36,7 @@ def service(models: Models, tmp_path: Path) -> Iterator[ToolRetrievalService]:
 
 @pytest.fixture
 def minilm(tmp_path: Path) -> Path:
-    """A model folder of the name that the seed uses."""
-    bundled, folder = ModelFolder.read(BUNDLED), tmp_path / "models" / "embedding" / "all-MiniLM-L6-v2"
-    folder.mkdir(parents=True)
-    write_model_folder(
-        folder,
-        graph=bundled.graph(),
-        tokenizer=bundled.tokenizer(),
-        name="all-MiniLM-L6-v2",
-        version="1",
-        dimensions=384,
-        max_tokens=bundled.max_tokens,
-        scale=None,
-    )
-    return folder
+    return minilm_folder(tmp_path)
 
 
 @pytest.fixture
