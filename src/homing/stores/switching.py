@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from homing.errors import DimensionMismatch, InvalidArgument
 from homing.records import VectorRecord
 from homing.stores.store import Store
 
@@ -79,3 +80,31 @@ def model_of(store: Store, collection: str) -> str:
     if isinstance(store, SwitchesModels):
         return store.model_of(collection)
     return next((info.model for info in store.collections() if info.name == collection and info.embedded), "")
+
+
+def check_width(model: str, dimensions: int, held: Iterable[int]) -> None:
+    """Refuse to stage a model whose vectors are `held` with another width."""
+    for width in held:
+        if width != dimensions:
+            raise DimensionMismatch(
+                f"the vectors of {model!r} that are there have {width} dimensions, not {dimensions}; "
+                "give the model an identity that says its width",
+                details={"expected": width, "actual": dimensions},
+            )
+
+
+def not_staged(collection: str, what: str) -> InvalidArgument:
+    """Vectors that there is no room for, or that cannot answer since there are none."""
+    return InvalidArgument(f"collection {collection!r} has no room for vectors of {what}; stage the model first")
+
+
+def still_answering(collection: str, model: str) -> InvalidArgument:
+    """A model that cannot be let go of, since it is the one that answers."""
+    return InvalidArgument(f"the vectors of {model!r} answer for collection {collection!r}; activate others first")
+
+
+def only_vectors(collection: str, model: str, records: int) -> InvalidArgument:
+    """A model that cannot be let go of, since so many records have no other vector."""
+    return InvalidArgument(
+        f"{records} records of collection {collection!r} have a vector of {model!r} and no other; embed them first"
+    )

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from homing.errors import DimensionMismatch, InvalidArgument
 from homing.records import VectorRecord, text_hash
 from homing.stores.batches import Batch
 from homing.stores.lance import reading
@@ -26,7 +25,7 @@ from homing.stores.lance.indexes import words_index
 from homing.stores.lance.rows import VECTOR, Space, space_of, text_of, vector_field, vectors_of
 from homing.stores.lance.table import Table, any_of, key_field
 from homing.stores.lance.writing import Writer
-from homing.stores.switching import SpaceInfo
+from homing.stores.switching import SpaceInfo, check_width, not_staged, only_vectors, still_answering
 
 PAGE = 500
 Hashes = Mapping[str, str]
@@ -112,14 +111,8 @@ class Collection:
 
     def stage(self, model: str, dimensions: int) -> None:
         """Make room for a model's vectors. The lock must be held."""
-        widths = [one.space for one in self.aside] + ([self.space] if self.space is not None else [])
-        for space in widths:
-            if space.model == model and space.dimensions != dimensions:
-                raise DimensionMismatch(
-                    f"the vectors of {model!r} that are there have {space.dimensions} dimensions, not {dimensions}; "
-                    "give the model an identity that says its width",
-                    details={"expected": space.dimensions, "actual": dimensions},
-                )
+        held = [one.space for one in self.aside] + ([self.space] if self.space is not None else [])
+        check_width(model, dimensions, (space.dimensions for space in held if space.model == model))
         if self.answers(model):
             return
         for one in self.aside:
@@ -147,7 +140,7 @@ class Collection:
         if self.answers(batch.model):
             self._fill(batch, chosen)
         elif beside is None or beside.space.dimensions != width:
-            raise _not_staged(self.name, f"{batch.model!r} with {width} dimensions")
+            raise not_staged(self.name, f"{batch.model!r} with {width} dimensions")
         elif chosen:
             pa = arrow()
             vectors = batch.vectors[[row for _, row in chosen]]
@@ -173,7 +166,7 @@ class Collection:
         """Let a model's vectors answer; returns how many are missing. The lock must be held."""
         beside = self.find(model)
         if not self.answers(model) and beside is None:
-            raise _not_staged(self.name, repr(model))
+            raise not_staged(self.name, repr(model))
         lacking = len(self.missing(model))
         if self.answers(model) or beside is None or (lacking and complete):
             return lacking
@@ -200,16 +193,12 @@ class Collection:
     def discard(self, model: str) -> int:
         """Let go of a model's vectors. The lock must be held."""
         if self.answers(model):
-            raise InvalidArgument(
-                f"the vectors of {model!r} answer for collection {self.name!r}; activate others first"
-            )
+            raise still_answering(self.name, model)
         beside = self.find(model)
         if beside is None:
             return 0
         if lost := self.only_in(beside):
-            raise InvalidArgument(
-                f"{lost} records of collection {self.name!r} have a vector of {model!r} and no other; embed them first"
-            )
+            raise only_vectors(self.name, model, lost)
         count = len(self.valid(beside))
         self._catalog.let_go([beside.entry])
         return count
@@ -261,7 +250,3 @@ def _column(ids: list[str], vectors: Mapping[str, Any], width: int) -> Any:
             wide[at] = vectors[one]
     absent = pa.array([one not in vectors for one in ids], pa.bool_())
     return pa.FixedSizeListArray.from_arrays(pa.array(wide.reshape(-1)), width, mask=absent)
-
-
-def _not_staged(collection: str, what: str) -> InvalidArgument:
-    return InvalidArgument(f"collection {collection!r} has no room for vectors of {what}; stage the model first")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from homing.errors import DimensionMismatch, InvalidArgument
 from homing.records import VectorRecord, text_hash
 from homing.stores.batches import Batch
 from homing.stores.postgres import writing
@@ -20,7 +19,7 @@ from homing.stores.postgres.matches import SHOWN
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.spaces import find_space
 from homing.stores.postgres.stored_text import unescape
-from homing.stores.switching import SpaceInfo
+from homing.stores.switching import SpaceInfo, check_width, not_staged, only_vectors, still_answering
 
 ALONE = "NO KEY UPDATE"
 
@@ -56,15 +55,10 @@ def spaces(connection: Connection, collection: Collection) -> list[Space]:
 def stage(connection: Connection, collection: Collection, model: str, dimensions: int) -> None:
     """Make room for a model's vectors. Its space must exist."""
     held = spaces(connection, collection)
-    for one in held:
-        if one.info.model == model and one.info.dimensions != dimensions:
-            raise DimensionMismatch(
-                f"the vectors of {model!r} that are there have {one.info.dimensions} dimensions, not {dimensions}; "
-                "give the model an identity that says its width",
-                details={"expected": one.info.dimensions, "actual": dimensions},
-            )
-        if one.info.model == model and one.info.active:
-            return
+    same = [one.info for one in held if one.info.model == model]
+    check_width(model, dimensions, (one.dimensions for one in same))
+    if any(one.active for one in same):
+        return
     space = find_space(connection, model, dimensions)
     if space is None:
         raise writing.SpaceMissing(model, dimensions)
@@ -98,7 +92,7 @@ def add(connection: Connection, user: str, batch: Batch) -> int:
     held, width = spaces(connection, collection), int(batch.vectors.shape[1])
     space = next((one for one in held if (one.info.model, one.info.dimensions) == (batch.model, width)), None)
     if space is None:
-        raise _not_staged(batch.collection, f"{batch.model!r} with {width} dimensions")
+        raise not_staged(batch.collection, f"{batch.model!r} with {width} dimensions")
     positions = {batch.records[at].id: at for at in batch.embedded}
     there = connection.execute(
         f"SELECT r.id, r.escaped, r.text, r.key FROM records r WHERE r.collection = %s AND r.user_id = %s "
@@ -125,7 +119,7 @@ def activate(connection: Connection, collection: Collection, model: str, *, comp
     held = spaces(connection, collection)
     space = next((one for one in held if one.info.model == model), None)
     if space is None:
-        raise _not_staged(collection.name, repr(model))
+        raise not_staged(collection.name, repr(model))
     lacking = _number(
         connection,
         f"SELECT count(*) FROM records r WHERE r.collection = %s AND r.user_id = %s AND {_lacks(held, model)}",
@@ -151,14 +145,9 @@ def discard(connection: Connection, collection: Collection, model: str) -> int:
     if space is None:
         return 0
     if space.info.active:
-        raise InvalidArgument(
-            f"the vectors of {model!r} answer for collection {collection.name!r}; activate others first"
-        )
+        raise still_answering(collection.name, model)
     if lost := _only_there(connection, collection, held, space):
-        raise InvalidArgument(
-            f"{lost} records of collection {collection.name!r} have a vector of {model!r} and no other; "
-            "embed them first"
-        )
+        raise only_vectors(collection.name, model, lost)
     _discard(connection, collection, space)
     return space.info.embedded
 
@@ -209,7 +198,3 @@ def _record(collection: Collection, row: tuple[Any, ...]) -> VectorRecord:
         text=unescape(text) if escaped else text,
         keywords=unescape(words) if escaped and words is not None else words,
     )
-
-
-def _not_staged(collection: str, what: str) -> InvalidArgument:
-    return InvalidArgument(f"collection {collection!r} has no room for vectors of {what}; stage the model first")

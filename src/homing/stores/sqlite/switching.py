@@ -10,13 +10,12 @@ import apsw
 import numpy as np
 
 from homing.database.rows import Row, rows
-from homing.errors import DimensionMismatch, InvalidArgument
 from homing.records import VectorRecord, text_hash
 from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.batch import Batch, read_text
 from homing.stores.sqlite.schema import create_space, empty_space, vector_table
 from homing.stores.sqlite.writing import Collection, find_collection
-from homing.stores.switching import SpaceInfo
+from homing.stores.switching import SpaceInfo, check_width, not_staged, only_vectors, still_answering
 from homing.vectors import pack
 
 # A record that has a vector of some model of its collection (?1), but none of the space ?2.
@@ -62,15 +61,10 @@ def spaces(connection: apsw.Connection, collection: Collection) -> list[Space]:
 def stage(connection: apsw.Connection, collection: Collection, model: str, dimensions: int) -> None:
     """Make room for a model's vectors."""
     held = spaces(connection, collection)
-    for one in held:
-        if one.info.model == model and one.info.dimensions != dimensions:
-            raise DimensionMismatch(
-                f"the vectors of {model!r} that are there have {one.info.dimensions} dimensions, not {dimensions}; "
-                "give the model an identity that says its width",
-                details={"expected": one.info.dimensions, "actual": dimensions},
-            )
-        if one.info.model == model and one.info.active:
-            return
+    same = [one.info for one in held if one.info.model == model]
+    check_width(model, dimensions, (one.dimensions for one in same))
+    if any(one.active for one in same):
+        return
     space = create_space(connection, model, dimensions)
     for other in held:
         if other.id != space and not other.info.active and not _only_there(connection, collection, other):
@@ -110,7 +104,7 @@ def add(connection: apsw.Connection, batch: Batch) -> int:
         return 0
     space = _find(connection, collection, batch.model)
     if space is None or space.info.dimensions != batch.vectors.shape[1]:
-        raise _not_staged(batch.collection, f"{batch.model!r} with {batch.vectors.shape[1]} dimensions")
+        raise not_staged(batch.collection, f"{batch.model!r} with {batch.vectors.shape[1]} dimensions")
     wanted = {batch.ids[at]: row for row, at in enumerate(batch.embedded)}
     there = rows(
         connection,
@@ -139,7 +133,7 @@ def activate(connection: apsw.Connection, name: str, collection: Collection, mod
     """Let a model's vectors answer."""
     space = _find(connection, collection, model)
     if space is None:
-        raise _not_staged(name, repr(model))
+        raise not_staged(name, repr(model))
     start = keywords.first_key(collection.id)
     [(lacking,)] = rows(
         connection,
@@ -157,11 +151,9 @@ def discard(connection: apsw.Connection, name: str, collection: Collection, mode
     if space is None:
         return 0
     if space.info.active:
-        raise InvalidArgument(f"the vectors of {model!r} answer for collection {name!r}; activate others first")
+        raise still_answering(name, model)
     if lost := _only_there(connection, collection, space):
-        raise InvalidArgument(
-            f"{lost} records of collection {name!r} have a vector of {model!r} and no other; embed them first"
-        )
+        raise only_vectors(name, model, lost)
     _discard(connection, collection, space)
     return space.info.embedded
 
@@ -208,7 +200,3 @@ def _record(collection: str, row: Row) -> VectorRecord:
         text=read_text(text),
         keywords=None if words is None else read_text(words),
     )
-
-
-def _not_staged(collection: str, what: str) -> InvalidArgument:
-    return InvalidArgument(f"collection {collection!r} has no room for vectors of {what}; stage the model first")
