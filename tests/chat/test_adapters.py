@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
 
-from homing.chat import ChatModel, DashScopeLLM, Message, OllamaLLM, OpenAILLM
+from homing.chat import ChatModel, OllamaLLM, OpenAILLM
 from homing.errors import ChatError, InvalidArgument
+from tests.chat.adapters import HELLO, KEY, MAKERS
 from tests.chat.loopback import ChatServer
 
-KEY = "sk-very-secret-0123456789"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-HELLO = [Message("system", "be brief"), Message("user", "你好")]
-MAKERS: dict[str, Callable[[str], Any]] = {
-    "openai": lambda url: OpenAILLM("m", api_key=KEY, base_url=url + "/v1"),
-    "dashscope": lambda url: DashScopeLLM(api_key=KEY, base_url=url + "/compatible-mode/v1"),
-    "ollama": lambda url: OllamaLLM("m", api_key=KEY, base_url=url),
-}
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer(key=KEY) as running:
-        yield running
-
-
-@pytest.fixture(params=list(MAKERS))
-def model(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Any]:
-    with closing(MAKERS[request.param](server.url)) as made:
-        yield made
 
 
 def test_every_adapter_is_a_chat_model(model: Any) -> None:

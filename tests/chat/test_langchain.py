@@ -13,6 +13,7 @@ import pytest
 
 from homing.chat import Message, StreamingChatModel
 from homing.errors import ChatError
+from tests.chat.adapters import HELLO
 
 pytest.importorskip("langchain_core")
 
@@ -24,7 +25,6 @@ from langchain_core.runnables import RunnableLambda
 from homing.chat.langchain import LangChainLLM
 
 pytestmark = pytest.mark.slow
-HELLO = [Message("system", "be brief"), Message("user", "你好")]
 
 
 def scripted(*answers: str) -> LangChainLLM:

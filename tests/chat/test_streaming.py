@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -11,22 +10,10 @@ import pytest
 
 from homing.chat import Message, OllamaLLM, StreamingChatModel
 from homing.errors import ChatError, InvalidArgument
+from tests.chat.adapters import HELLO, KEY, MAKERS
 from tests.chat.loopback import ChatServer
-from tests.chat.test_adapters import HELLO, KEY, MAKERS
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer(key=KEY) as running:
-        yield running
-
-
-@pytest.fixture(params=list(MAKERS))
-def model(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Any]:
-    with closing(MAKERS[request.param](server.url)) as made:
-        yield made
 
 
 @pytest.mark.parametrize(
