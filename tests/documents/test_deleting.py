@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
 from homing.database import Database
 from homing.documents import DocumentService
-from homing.testing.fake import FakeEmbedder
+from tests.documents.gated import Gated
 from tests.documents.novel import Library, novel
 
 SECRET = "绝密的段落提到了月光宝盒。"
@@ -85,19 +84,12 @@ def test_a_removed_paragraph_is_gone_everywhere(library: Library) -> None:
 
 
 def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path: Path) -> None:
-    asked, answer = threading.Event(), threading.Event()
-
-    class Slow(FakeEmbedder):
-        def embed(self, *args, **options):  # type: ignore[no-untyped-def]
-            asked.set()
-            assert answer.wait(20)
-            return super().embed(*args, **options)
-
-    library = Library(tmp_path, Slow())
+    embedder = Gated()
+    library = Library(tmp_path, embedder)
     library.documents.save("绝密项目", "d", SECRET).wait(10)
-    assert asked.wait(10)
+    assert embedder.asked.wait(10)
     assert library.documents.delete_project("绝密项目") == 1
-    answer.set()
+    embedder.answer.set()
     assert library.documents.flush(10)
     assert library.store.collections() == []
     assert mentions(library.path, "月光", "宝盒", "绝密") == []

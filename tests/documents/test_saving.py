@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,26 +17,20 @@ from homing.errors import InvalidArgument, NotFound, StoreBusy, StoreError
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
+from tests.documents.gated import Gated
 from tests.documents.novel import Library, novel, paragraphs
 
 
 def test_a_save_does_not_wait_for_the_model(tmp_path: Path) -> None:
-    asked, answer = threading.Event(), threading.Event()
-
-    class Slow(FakeEmbedder):
-        def embed(self, *args, **options):  # type: ignore[no-untyped-def]
-            asked.set()
-            assert answer.wait(20)
-            return super().embed(*args, **options)
-
-    library = Library(tmp_path, Slow())
+    embedder = Gated()
+    library = Library(tmp_path, embedder)
     saved = library.documents.save("p", "d", "雨夜里，他听见钟声。")
-    assert asked.wait(10)
+    assert embedder.asked.wait(10)
     # The model has not answered, and the text is on disk and found by its words.
     assert len(saved.wait(5).changed) == 1
     [hit] = library.documents.search("p", "钟声", mode="keyword")
     assert hit.metadata["pending"] is True
-    answer.set()
+    embedder.answer.set()
     assert library.documents.flush(10)
     [hit] = library.documents.search("p", "钟声", mode="keyword")
     assert hit.metadata["pending"] is False
