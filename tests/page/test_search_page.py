@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,6 +167,32 @@ def test_on_a_phone_an_explanation_is_a_sheet_that_closes(browser: Browser, addr
         assert box["width"] == 375
         page.locator("#detail .close").tap()
         assert page.locator("#detail").is_hidden()
+
+
+PLACES = """one => {
+  const places = [], range = document.createRange(), walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode())
+    for (let at = 0; at < node.length; at += 1) {
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      places.push(range.getBoundingClientRect().left);
+    }
+  return places;
+}"""
+
+
+def test_a_device_is_told_in_the_language_of_the_page_with_its_name_in_one_piece(
+    browser: Browser, address: str
+) -> None:
+    with visit(browser, address, "#/all?q=打开客厅的灯", phone=True) as page:
+        hit = page.locator(".of-devices .hit", has_text="客厅主灯")
+        assert hit.locator(".text").inner_text() == "turn_on · 房间对上 · 种类对上 · 能做这件事"
+        assert hit.locator("mark").all_inner_texts() == ["客厅", "灯"]
+        places = hit.locator(".title > span").first.evaluate(PLACES)
+        steps = [after - before for before, after in pairwise(places)]
+        assert max(steps) - min(steps) < 0.1
+        hit.tap()
+        assert "is a light" not in page.locator("#detail").inner_text()
 
 
 def test_what_people_write_is_never_markup(browser: Browser, address: str) -> None:

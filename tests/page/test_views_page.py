@@ -11,7 +11,7 @@ import pytest
 from tests.page.chromium import Held, becomes, visit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -161,6 +161,12 @@ def test_a_memory_is_kept_found_and_forgotten(browser: Browser, address: str) ->
         entry.wait_for(state="detached")
 
 
+def glow(device: Locator) -> str:
+    """The colour that a device shines in, when it has changed to it."""
+    shining = "one => Promise.all(one.getAnimations().map(each => each.finished)).then(() => getComputedStyle(one)"
+    return str(device.locator(".glow").evaluate(f"{shining}.backgroundColor)"))
+
+
 def test_lights_go_on_in_every_room_but_the_one_left_out(browser: Browser, address: str) -> None:
     with visit(browser, address, "#/devices") as page:
         page.wait_for_selector(".floors")
@@ -174,6 +180,11 @@ def test_lights_go_on_in_every_room_but_the_one_left_out(browser: Browser, addre
         page.wait_for_selector(".device.on")
         page.fill("#query", "关掉厨房灯")
         becomes(page.locator(".device.meant"), 1)
+        # What is to go dark is not shown lit, though it is on until Enter.
+        dark = page.locator(".device[data-device='light.kitchen']")
+        assert dark.locator(".badge").inner_text() == "关"
+        assert glow(dark) == glow(page.locator(".device[data-device='light.bedside']"))
+        assert glow(dark) != glow(page.locator(".device[data-device='light.living']"))
         page.keyboard.press("Enter")
         becomes(page.locator(".device.on"), 2)
 

@@ -10,7 +10,6 @@ const SHOWN_ABOVE = new Set([
   "name",
   "tags",
   "why",
-  "explanation",
   "collection",
   "document_id",
   "project_id",
@@ -46,7 +45,9 @@ export function explanation(group, hit, query) {
       matched(hit, legs),
       reasons(hit),
       passages(hit),
+      // All that is told of a device stands above already.
       told.text &&
+        group.source !== "devices" &&
         h(
           "section",
           {},
@@ -138,19 +139,16 @@ function matched(hit, legs) {
 
 function reasons(hit) {
   const said = (hit.reasons ?? []).filter((one) => !one.includes(":"));
-  const extra = hit.metadata?.explanation;
-  if (said.length === 0 && !extra) return null;
+  if (said.length === 0) return null;
   return h(
     "section",
     {},
     h("h3", {}, t("why.reasons")),
-    said.length > 0 &&
-      h(
-        "div",
-        { class: "chips" },
-        said.map((one) => h("span", { class: "chip" }, named("reason", one))),
-      ),
-    extra && h("p", { class: "small muted" }, extra),
+    h(
+      "div",
+      { class: "chips" },
+      said.map((one) => h("span", { class: "chip" }, named("reason", one))),
+    ),
   );
 }
 

@@ -81,6 +81,7 @@ export class FloorPlan {
     for (const [id, { element, badge }] of this.devices) {
       const found = wanted.get(id);
       element.classList.toggle("meant", found?.kind === "meant");
+      element.classList.toggle("off", found?.kind === "meant" && goesOff(found.one));
       element.classList.toggle("asked", found?.kind === "asked");
       element.style.setProperty("--wait", found === undefined ? "0ms" : `${found.at * STAGGER}ms`);
       if (found !== undefined) put(badge, told(found.one));
@@ -95,18 +96,24 @@ export class FloorPlan {
     for (const one of meant) {
       const { element, badge } = this.devices.get(one.id) ?? {};
       if (element === undefined) continue;
-      const off = /(^|[_-])(off|close|stop|lock)($|[_-])/.test(one.command ?? "");
+      const off = goesOff(one);
       element.classList.toggle("on", !off);
       put(badge, off ? "" : told(one));
     }
   }
 }
 
+/** Whether a command ends what a device does: then it is shown dark, not lit. */
+function goesOff(one) {
+  return /(^|[_-])(off|close|stop|lock)($|[_-])/.test(one.command ?? "");
+}
+
 function told(one) {
   if (one.value !== null && one.value !== undefined) return String(one.value);
   if (one.change !== null && one.change !== undefined) return `${one.change > 0 ? "+" : ""}${one.change}`;
-  // What a lamp shows by its light needs no words.
-  return /^turn_(on|off)$/.test(one.command ?? "") ? "" : (one.command ?? "");
+  // What a lamp shows by its light needs no words; that it goes dark does.
+  if (one.command === "turn_on") return "";
+  return one.command === "turn_off" ? t("devices.off") : (one.command ?? "");
 }
 
 function weight(room) {

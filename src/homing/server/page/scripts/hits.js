@@ -32,7 +32,14 @@ export function described(source, hit) {
   return {
     title: hit.name ?? known.name ?? text ?? hit.id,
     place: known.room ?? hit.room ?? "",
-    text: known.explanation ?? hit.explanation ?? "",
+    text: commanded(hit),
     open: addressOf("devices"),
   };
+}
+
+/** What a device would be told, and why it is meant, in the words of the interface. */
+function commanded(hit) {
+  const { command, value, change } = hit.metadata ?? {};
+  const told = [command, value ?? change].filter((part) => part !== null && part !== undefined).join(" ");
+  return [told, ...(hit.reasons ?? []).map((reason) => named("reason", reason))].filter(Boolean).join(" · ");
 }

@@ -207,6 +207,7 @@ export const WORDS = {
   "devices.except": ["除了", "except"],
   "devices.how-many": ["多少", "how many"],
   "devices.value": ["数值", "value"],
+  "devices.off": ["关", "off"],
   "devices.left-out": ["除外", "left out"],
   "devices.done": ["已执行 {n} 台", "{n} devices"],
   "quantifier.one": ["一个", "one"],
