@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.buffer.outbox import EmbedRequest
+from homing.buffer.outbox import STEPS, DeadLetter, EmbedRequest, Outbox
 from homing.database import Database
 from homing.embedders.provider import Kind
 from homing.errors import EmbeddingError, InvalidArgument, InvalidKey, ProviderUnavailable, RateLimited, StoreError
@@ -259,6 +259,31 @@ def test_a_removal_does_not_wait_for_a_dead_provider(parts: Parts) -> None:
     parts.buffer.enqueue_all([EmbedRequest("notes", "a", None), note("b", "新的")])
     parts.buffer.flush()
     assert [record.id for record in parts.store.records("notes")] == ["b"]
+
+
+def test_a_removal_that_cannot_be_done_ends_alone_in_the_dead_letters(parts: Parts) -> None:
+    requests = [note("a", "灯塔"), EmbedRequest("notes", "half \0 a name", None), note("b", "lighthouse")]
+    parts.buffer.enqueue_all(requests)
+    parts.buffer.start()
+    # What came with it is embedded, and nothing waits for a worker that gave up in the middle.
+    until(lambda: parts.stored() == {"a": "灯塔", "b": "lighthouse"})
+    until(lambda: parts.buffer.pending == 0)
+    [letter] = parts.buffer.dead_letters()
+    assert (letter.request.id, letter.request.text) == ("half \0 a name", None)
+    assert "NUL" in letter.error
+    assert parts.buffer.waiting("notes") == 0
+    assert parts.buffer.waiting_of("notes", [letter.request.id]) == set()
+    assert parts.buffer.retry_dead_letters() == 1
+
+
+def test_dead_letters_of_an_older_file_are_kept(tmp_path: Path) -> None:
+    database = Database(tmp_path / "homing.db")
+    database.migrate("outbox", STEPS[:1])
+    with database.writing() as connection:
+        connection.execute("INSERT INTO dead_letters VALUES ('notes', 'a', '毒', '{}', 1.0, 2.0, 3, 'no')")
+    [letter] = Outbox(database).dead_letters()
+    assert letter == DeadLetter(EmbedRequest("notes", "a", "毒"), "no", 3, 2.0)
+    database.close()
 
 
 def test_without_a_provider_texts_are_kept_for_keywords(tmp_path: Path) -> None:

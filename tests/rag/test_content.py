@@ -48,6 +48,16 @@ def test_without_a_callback_nothing_is_queued(unlinked: Memory) -> None:
     assert unlinked.buffer.pending == 0
 
 
+@pytest.mark.parametrize("wrong", ["", "a\0b", "\ud800"])
+def test_an_id_that_nothing_can_have_is_refused_and_nothing_is_queued_for_it(memory: Memory, wrong: str) -> None:
+    memory.knowledge.save("灯塔", entry_id="a")
+    with pytest.raises(InvalidArgument, match="id"):
+        memory.knowledge.delete("knowledge", ["a", wrong])
+    assert memory.knowledge.count("knowledge") == 1
+    assert memory.buffer.flush()
+    assert memory.buffer.dead_letters() == []
+
+
 def test_deleting_content_deletes_its_vector_and_what_waits(memory: Memory) -> None:
     done = memory.knowledge.save("已经嵌入")
     memory.buffer.flush()

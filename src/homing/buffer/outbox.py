@@ -36,6 +36,16 @@ STEPS = (
         died REAL NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL,
         PRIMARY KEY(collection, id)) WITHOUT ROWID;
     """,
+    # A removal has no text, and can be given up like everything else.
+    """
+    ALTER TABLE dead_letters RENAME TO dead_texts;
+    CREATE TABLE dead_letters(
+        collection TEXT NOT NULL, id TEXT NOT NULL, text TEXT, metadata TEXT NOT NULL, queued REAL NOT NULL,
+        died REAL NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL,
+        PRIMARY KEY(collection, id)) WITHOUT ROWID;
+    INSERT INTO dead_letters SELECT * FROM dead_texts;
+    DROP TABLE dead_texts;
+    """,
 )
 
 LONGEST_HOLD = 60.0
@@ -218,7 +228,7 @@ class Outbox:
         with self._database.reading() as connection:
             count: int = connection.execute(
                 f"SELECT (SELECT count(*) FROM outbox WHERE {within}{asked}) + "
-                f"(SELECT count(*) FROM dead_letters WHERE {within} AND NOT ?4)",
+                f"(SELECT count(*) FROM dead_letters WHERE {within} AND text IS NOT NULL AND NOT ?4)",
                 (*bindings, removals),
             ).get
         return count
@@ -228,8 +238,8 @@ class Outbox:
         with self._database.reading() as connection:
             rows: list[tuple[Any, ...]] = connection.execute(
                 "SELECT id FROM outbox WHERE collection = ?1 AND text IS NOT NULL AND id IN (SELECT value FROM "
-                "json_each(?2)) UNION SELECT id FROM dead_letters WHERE collection = ?1 AND ?3 AND id IN "
-                "(SELECT value FROM json_each(?2))",
+                "json_each(?2)) UNION SELECT id FROM dead_letters WHERE collection = ?1 AND ?3 AND text IS NOT NULL "
+                "AND id IN (SELECT value FROM json_each(?2))",
                 (collection, json.dumps(list(ids)), dead),
             ).fetchall()
         return {one for (one,) in rows}

@@ -123,6 +123,7 @@ class ContentStore:
     def delete(self, collection: str, ids: Sequence[str]) -> int:
         """Forget entries with all that was derived from them; returns how many there were."""
         self._check(collection)
+        ids = checked_names(ids, "id")
         with self._database.writing() as connection:
             before = connection.total_changes()
             connection.executemany(
