@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     tokens.close()
     with homing.open(data, settings=settings) as app, live(create_app(app, exposed=True)) as address:
 
-        def send(user: str, call: str, **given: Any) -> httpx2.Response:
+        def send(user: str, call: str, *, get: bool = False, **given: Any) -> httpx2.Response:
             headers = {"authorization": f"Bearer {secrets[user]}"} if user else {}
-            return httpx2.post(f"{address}/knowledge/{call}", headers=headers, timeout=60, **given)
+            method = "GET" if get else "POST"
+            return httpx2.request(method, f"{address}/knowledge/{call}", headers=headers, timeout=60, **given)
 
         yield send
 
@@ -105,6 +107,55 @@ def test_files_that_cannot_be_taken_get_a_clear_error(
 ) -> None:
     told = upload(ask, "bob", name, content)
     assert (told.status_code, told.json()["error"]["code"]) == (status, code)
+
+
+def long_text(paragraphs: int) -> bytes:
+    return "\n\n".join(f"第{number}条：员工在第{number}年有{number}天年假。" for number in range(paragraphs)).encode()
+
+
+def test_a_large_file_is_taken_in_by_a_job_while_the_old_one_is_found(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homing.server.routes.knowledge.SMALL", 20_000)
+    assert upload(ask, "alice", "制度.txt", "加班有双倍工资。".encode()).status_code == 200
+    content = long_text(1_500)
+    begun = upload(ask, "alice", "制度.txt", content)
+    assert begun.status_code == 202
+    job = begun.json()
+    assert (job["kind"], job["subject"], job["result"]) == ("upload", "制度.txt", None)
+    assert ask("alice", "search", json={"query": "加班"}).json()["hits"][0]["text"] == "加班有双倍工资。"
+    again = upload(ask, "alice", "制度.txt", content)
+    assert (again.status_code, again.json()["error"]["details"]) == (409, {"job": job["id"]})
+    ended = followed(ask, "alice", job["id"])
+    assert (ended["state"], ended["done"]) == ("done", ended["total"])
+    told = ended["result"]
+    assert (told["file"]["file_name"], told["file"]["embedded"], told["replaced"]) == ("制度.txt", True, True)
+    assert told["file"]["chunks"] == ended["total"] > 10
+    found = ask("alice", "search", json={"query": "第1499条"}).json()["hits"]
+    assert "第1499条" in found[0]["text"]
+    assert upload(ask, "alice", "制度.txt", b"short").json()["replaced"]
+
+
+def followed(ask: Ask, user: str, job: str) -> dict[str, Any]:
+    """A job when it has ended."""
+    for _ in range(600):
+        told: dict[str, Any] = ask(user, f"../jobs/{job}", get=True).json()
+        if told["ended"] is not None:
+            return told
+        time.sleep(0.1)
+    raise AssertionError(told)
+
+
+def test_what_is_wrong_with_a_large_file_is_said_at_once_or_by_its_job(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homing.server.routes.knowledge.SMALL", 1_000)
+    refused = upload(ask, "bob", "a.pptx", b"x" * 5_000)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (415, "UNSUPPORTED_FILE")
+    begun = upload(ask, "bob", "a.docx", b"PK\x03\x04" * 1_000).json()
+    failed = followed(ask, "bob", begun["id"])
+    assert (failed["state"], failed["error"]["code"]) == ("failed", "FILE_DAMAGED")
+    assert ask("alice", f"../jobs/{begun['id']}", get=True).status_code == 404
 
 
 def test_a_request_without_a_file_says_so(ask: Ask) -> None:

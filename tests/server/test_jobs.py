@@ -122,6 +122,34 @@ def test_what_is_under_way_is_not_begun_twice_and_not_without_end(jobs: Jobs) ->
     assert jobs.get(last.view.id) is last
 
 
+def test_one_user_cannot_take_all_places_with_one_kind_of_work(jobs: Jobs) -> None:
+    release = threading.Event()
+
+    def waiting(report: Report) -> dict[str, int]:
+        release.wait(10)
+        return {}
+
+    for name in "ab":
+        jobs.submit("upload", name, waiting, user="lin", shared=False, at_once=2)
+    with pytest.raises(Overloaded, match="uploads"):
+        jobs.submit("upload", "c", waiting, user="lin", shared=False, at_once=2)
+    jobs.submit("upload", "c", waiting, user="wang", shared=False, at_once=2)
+    release.set()
+
+
+def test_who_asks_for_a_job_of_an_earlier_server_is_told_what_to_do(data: Homing) -> None:
+    data.documents.save("novel", "ch1", "灯塔").wait()
+    with TestClient(create_app(data), base_url=LOOPBACK) as earlier:
+        job = earlier.post("/documents/novel/reindex").json()["id"]
+        assert earlier.get(f"/jobs/{job}").status_code == 200
+    with TestClient(create_app(data), base_url=LOOPBACK) as later:
+        for path in (f"/jobs/{job}", f"/jobs/{job}/events"):
+            answer = later.get(path)
+            assert answer.status_code == 404
+            assert "until the server ends" in answer.json()["error"]["message"]
+            assert "again" in answer.json()["error"]["message"]
+
+
 def test_events_are_bounded(jobs: Jobs) -> None:
     def chatty(report: Report) -> dict[str, int]:
         for number in range(EVENTS_KEPT * 3):

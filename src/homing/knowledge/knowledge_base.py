@@ -204,6 +204,8 @@ class KnowledgeBase:
         made = []
         try:
             embedder = provider_for(self._embedder, model_of(self._shelf.store, self._shelf.chunks))
+            if progress is not None:
+                progress(0, len(records))
             for start in range(0, len(records), BATCH):
                 batch = records[start : start + BATCH]
                 rows = embed_whole(embedder, [one.text for one in batch])

@@ -150,8 +150,12 @@ class Jobs:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="homing-job")
 
-    def submit(self, kind: str, subject: str, work: Work, *, user: str, shared: bool) -> Job:
-        """Begin a piece of work. `shared` is work on what all users have. Raises Conflict where it is under way."""
+    def submit(
+        self, kind: str, subject: str, work: Work, *, user: str, shared: bool, at_once: int | None = None
+    ) -> Job:
+        """Begin a piece of work. `shared` is work on what all users have; `at_once` is how many of a kind one user may
+        have under way. Raises Conflict where this very work is under way, Overloaded where too much is.
+        """
         job = Job(kind, subject, user, shared=shared)
         with self._lock:
             under_way = [one for one in self._jobs.values() if not one.ended]
@@ -163,12 +167,23 @@ class Jobs:
                     )
             if len(under_way) >= self._most:
                 raise Overloaded(f"{len(under_way)} jobs are waiting already; come back later", retry_after=10)
+            alike = sum((one.view.kind, one.view.user) == (kind, user) for one in under_way)
+            if at_once is not None and alike >= at_once:
+                raise Overloaded(f"{alike} of your {kind}s are waiting already; come back later", retry_after=10)
             self._jobs[job.view.id] = job
             ended = [key for key, one in self._jobs.items() if one.ended]
             for key in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[key]
             self._pool.submit(job.run, work)
         return job
+
+    def unknown(self, job_id: str) -> NotFound:
+        """The answer to who asks for a job that is not there, not there any more, or not theirs."""
+        return NotFound(
+            f"there is no job {job_id!r}: the latest {self._kept} that ended are remembered, until the server ends; "
+            "GET /jobs lists them. Begin the work again to be sure: what was done is not done twice",
+            details={"job": job_id},
+        )
 
     def all(self) -> list[Job]:
         """Every job that is remembered, the newest first."""
@@ -180,7 +195,7 @@ class Jobs:
         with self._lock:
             found = self._jobs.get(job_id)
         if found is None:
-            raise NotFound(f"no job {job_id!r}; GET /jobs lists those that are remembered")
+            raise self.unknown(job_id)
         return found
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 
 from homing.app import Homing
 from homing.errors import HomingError
-from homing.server.access import Caller, Writing
+from homing.server.access import Writing
 from homing.server.jobs import Report
 from homing.server.routes.jobs import JobTold, told
 
@@ -36,14 +36,14 @@ def put_in_examples(caller: Writing) -> JobTold:
     """
 
     def work(report: Report) -> dict[str, Any]:
-        with as_file(files("homing") / "examples") as examples:
-            return _put_in(examples, caller, report)
+        # The folder of the user stays open for as long as the job lasts.
+        with as_file(files("homing") / "examples") as examples, caller.service.tenants.lease(caller.user) as app:
+            return _put_in(examples, app, report, skills=caller.may("admin"))
 
     return told(caller.service.jobs.submit("examples", PROJECT, work, user=caller.user, shared=False).view)
 
 
-def _put_in(examples: Path, caller: Caller, report: Report) -> dict[str, Any]:
-    app = caller.app
+def _put_in(examples: Path, app: Homing, report: Report, *, skills: bool) -> dict[str, Any]:
     library = sorted((examples / "library").glob("*.md"))
     total = len(library) + len(MEMORIES) + 2
     for done, path in enumerate(library):
@@ -55,10 +55,10 @@ def _put_in(examples: Path, caller: Caller, report: Report) -> dict[str, Any]:
     if not app.devices.home.devices:
         app.devices.load(examples / "home.json")
     report(total - 1, total)
-    skills = _scan(examples / "skills", app) if caller.may("admin") else 0
+    found = _scan(examples / "skills", app) if skills else 0
     app.documents.flush()
     report(total, total)
-    return {"documents": len(library), "memories": len(MEMORIES), "skills": skills}
+    return {"documents": len(library), "memories": len(MEMORIES), "skills": found}
 
 
 def _scan(skills: Path, app: Homing) -> int:

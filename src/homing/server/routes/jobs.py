@@ -10,7 +10,6 @@ from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from homing.errors import NotFound
 from homing.server.access import Caller, Reading, Writing
 from homing.server.body import Answer
 from homing.server.jobs import Event, Job, JobView
@@ -151,7 +150,7 @@ def _written(event: Event) -> str:
 def _found(job_id: str, caller: Caller) -> Job:
     job = caller.service.jobs.get(job_id)
     if not _visible(job, caller):
-        raise NotFound(f"no job {job_id!r}; GET /jobs lists those that are remembered")
+        raise caller.service.jobs.unknown(job_id)
     return job
 
 

@@ -5,20 +5,29 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, UploadFile
+from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from homing.errors import InvalidArgument, NotFound
-from homing.knowledge import FileInfo, prompt_block
+from homing.files.formats import format_of
+from homing.knowledge import FileInfo, Uploaded, prompt_block
 from homing.knowledge.file_name import file_name
-from homing.server.access import Reading, Writing
+from homing.server.access import Caller, Reading, Writing
 from homing.server.body import Answer, Body, Limit, Name, Query
 from homing.server.failures import FailureBody
 from homing.server.found import FoundGroup, group_of
+from homing.server.jobs import Job, Report
+from homing.server.routes.jobs import JobTold, told
 
 router = APIRouter(prefix="/knowledge", tags=["knowledge"])
 
-UNSUPPORTED: dict[int | str, dict[str, Any]] = {
-    415: {"model": FailureBody, "description": "files of this type are not read"}
+SMALL = 256 * 1024
+"""Bytes of a file that is read and embedded while its sender waits: some seconds. A larger one may take minutes."""
+UPLOADS = 8
+"""How many files of one user may wait for their turn; each is in memory until then."""
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    202: {"model": JobTold, "description": f"a file of more than {SMALL} bytes is taken in by a job"},
+    415: {"model": FailureBody, "description": "files of this type are not read"},
 }
 
 
@@ -73,11 +82,19 @@ class Everything(Body):
     """Nothing to choose."""
 
 
-@router.post("/upload", responses=UNSUPPORTED)
-def upload_file(file: UploadFile, caller: Writing) -> FileUploaded:
-    """Upload a file (txt, md, pdf, docx, xlsx, epub); one of the same name is replaced."""
-    done = caller.app.knowledge(caller.user).upload(file.file.read(), file.filename or "")
-    return FileUploaded(file=_told(done.file), replaced=done.replaced, unchanged=done.unchanged, notes=list(done.notes))
+@router.post("/upload", response_model=FileUploaded, responses=ANSWERS)
+def upload_file(file: UploadFile, caller: Writing) -> FileUploaded | JSONResponse:
+    """Upload a file (txt, md, pdf, docx, xlsx, epub); one of the same name is replaced.
+
+    A small one is embedded when this answers. A large one is answered with 202 and a job, whose result is what a small
+    one is answered with; the file of that name which was there before is found until the job is done.
+    """
+    content, name = file.file.read(), file_name(file.filename or "")
+    if len(content) <= SMALL:
+        return _uploaded(caller.app.knowledge(caller.user).upload(content, name))
+    # What can be said at once is not left to the job.
+    format_of(name, content)
+    return JSONResponse(told(_begun(content, name, caller).view).model_dump(), status_code=202)
 
 
 @router.post("/search")
@@ -104,6 +121,19 @@ def delete_file(body: KnowledgeDelete, caller: Writing) -> KnowledgeFile:
     if not _can_exist(body.file_name):
         raise NotFound("there is no file of that name, nor can there be; the list tells the names")
     return _told(caller.app.knowledge(caller.user).delete(body.file_name))
+
+
+def _begun(content: bytes, name: str, caller: Caller) -> Job:
+    def work(report: Report) -> dict[str, Any]:
+        # The folder of the user stays open for as long as the job lasts.
+        with caller.service.tenants.lease(caller.user) as app:
+            return _uploaded(app.knowledge(caller.user).upload(content, name, progress=report)).model_dump()
+
+    return caller.service.jobs.submit("upload", name, work, user=caller.user, shared=False, at_once=UPLOADS)
+
+
+def _uploaded(done: Uploaded) -> FileUploaded:
+    return FileUploaded(file=_told(done.file), replaced=done.replaced, unchanged=done.unchanged, notes=list(done.notes))
 
 
 def _can_exist(name: str) -> bool:
