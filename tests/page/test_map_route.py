@@ -77,6 +77,25 @@ def test_the_same_question_draws_the_same_map(client: TestClient) -> None:
     assert drawn(client, query="灯塔") == drawn(client, query="灯塔")
 
 
+def test_of_many_an_even_sample_is_drawn_and_the_nearest_of_all(tmp_path: Path) -> None:
+    bird = "海鸟落在栏杆上。"
+    with homing.open(tmp_path / "data", settings=Settings()) as app:
+        for book in ("账本一", "账本二", "账本三"):
+            days = [f"{book}：第{day}天卖出{day}条鱼。" for day in range(40)]
+            app.documents.save("shop", book, "\n\n".join([*days[:5], bird if book == "账本二" else "无。", *days[5:]]))
+        app.documents.flush()
+        with TestClient(create_app(app), base_url="http://127.0.0.1") as client:
+            told = drawn(client, query="海鸟在哪里", limit=9)
+            plain = drawn(client, limit=9)
+    assert told["total"] == 123
+    assert {one["group"] for one in plain["points"]} == {"账本一", "账本二", "账本三"}
+    assert len(plain["points"]) == 9
+    assert bird not in [one["label"] for one in plain["points"]]
+    assert told["near"][0]["label"] == bird
+    assert told["points"][:9] == plain["points"]
+    assert {one["id"] for one in told["near"]} <= {one["id"] for one in told["points"]}
+
+
 @pytest.mark.parametrize("wrong", [{"limit": 1}, {"limit": "9"}, {"source": "devices"}, {"query": " "}, {"x": 1}])
 def test_a_wrong_request_is_refused(client: TestClient, wrong: dict[str, Any]) -> None:
     assert client.post("/map", json=wrong).status_code == 422

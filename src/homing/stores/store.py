@@ -68,6 +68,9 @@ class Store(Protocol):
     def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
         """The records that exist, in the order asked for."""
 
+    def ids(self, collection: str) -> list[str]:
+        """The ids of every record of a collection, in the order of `records`, without reading the records."""
+
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record of a collection, by id."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -16,7 +18,7 @@ from homing.errors import EmbeddingError
 from homing.search import NOTICES
 from homing.server.access import Reading
 from homing.server.body import Answer, Body, Name, Query
-from homing.server.embedded import SOURCES, Embedded, embedded
+from homing.server.embedded import SOURCES, Embedded, Stretch, stretches
 from homing.server.found import FoundNotice
 from homing.server.projection import Projection, sample
 from homing.vectors import Matrix, Vector, score_of
@@ -33,11 +35,16 @@ class MapBody(Body):
     source: Literal["all", "skills", "documents", "memory"] = Field("all", examples=["documents"])
     project: Name | None = Field(None, description="Only documents of this project.", examples=["novel"])
     query: Query | None = Field(None, examples=["孤独的感觉"])
-    limit: int = Field(400, ge=2, le=2_000, description="How many points at most; more are sampled evenly.")
+    limit: int = Field(
+        400,
+        ge=2,
+        le=2_000,
+        description="How many points are drawn of more than these: an even sample, and what is nearest to the query.",
+    )
 
 
 class Place(Answer):
-    """Where something lies; the points lie within [-1, 1]."""
+    """Where something lies: what was sampled within [-1, 1], the question and what is near to it maybe beyond."""
 
     x: float = Field(examples=[0.31])
     y: float = Field(examples=[-0.12])
@@ -86,23 +93,27 @@ def draw_map(body: MapBody, caller: Reading) -> MapAnswer:
     """Draw vectors on a plane, the same ones at the same places every time, with a question among them."""
     app = caller.app
     sources = SOURCES if body.source == "all" else (body.source,)
-    found = [one for source in sources for one in embedded(app, source, body.project)]
-    models = Counter(one.model for one in found)
-    model = models.most_common(1)[0][0] if models else ""
+    found = [one for source in sources for one in stretches(app, source, body.project)]
+    counts: Counter[str] = Counter()
+    for one in found:
+        counts[one.model] += one.count
+    model = counts.most_common(1)[0][0] if counts else ""
     # Vectors of two models are never compared, not even by eye.
     same = [one for one in found if one.model == model]
-    drawn = [same[at] for at in sample(len(same), body.limit)]
-    rows: Matrix = np.stack([one.vector for one in drawn]) if drawn else np.zeros((0, 1), dtype=np.float32)
-    projection = Projection.of(rows)
+    drawn = _sampled(same, body.limit)
+    projection = Projection.of(_rows(drawn))
     question, embedder, failure = _question(app, body.query, model) if drawn else (None, None, None)
+    near = [] if question is None or embedder is None else _nearest(same, question, embedder)
+    # What is nearest is on the map, whether or not it is in the sample; the places of the others do not depend on it.
+    shown = {(one.source, one.group, one.id): one for one in (*drawn, *(one for one, _ in near))}
     return MapAnswer(
         model=model,
-        points=_points(drawn, projection, rows),
+        points=_points(list(shown.values()), projection),
         query=None if question is None else _place(projection, question),
-        near=[] if question is None or embedder is None else _near(drawn, rows, question, embedder),
+        near=[told for _, told in near],
         shown=round(projection.shown, DIGITS),
-        total=len(same),
-        left_out=len(found) - len(same),
+        total=counts[model],
+        left_out=counts.total() - counts[model],
         degraded=failure is not None,
         reason=None if failure is None else f"vector:{failure.code}",
         notice=None if failure is None else FoundNotice(zh=NOTICES["vector"].zh, en=NOTICES["vector"].en),
@@ -123,7 +134,44 @@ def _question(
         return None, None, error
 
 
-def _points(drawn: list[Embedded], projection: Projection, rows: Matrix) -> list[MapPoint]:
+def _sampled(same: list[Stretch], limit: int) -> list[Embedded]:
+    """Vectors of all stretches, evenly spread over what lies in them."""
+    ids = [one.ids() for one in same]
+    ends = list(accumulate(len(one) for one in ids))
+    chosen: list[list[str]] = [[] for _ in same]
+    for at in sample(ends[-1] if ends else 0, limit):
+        which = bisect_right(ends, at)
+        chosen[which].append(ids[which][at - ends[which]])
+    return [vector for one, some in zip(same, chosen, strict=True) for vector in one.some(some)]
+
+
+def _nearest(same: list[Stretch], question: Vector, embedder: EmbeddingProvider) -> list[tuple[Embedded, MapNear]]:
+    """What is nearest of all there is, and not only of what is drawn."""
+    found = [vector for one in same for vector in one.some(one.nearest(question, NEAREST))]
+    cosines = [float(one.vector @ question) for one in found]
+    best = sorted(range(len(found)), key=lambda at: (-cosines[at], found[at].source, found[at].id))[:NEAREST]
+    return [
+        (
+            found[at],
+            MapNear(
+                id=found[at].id,
+                source=found[at].source,
+                label=found[at].label,
+                score=score_of(cosines[at], embedder.scale),
+                cosine=cosines[at],
+            ),
+        )
+        for at in best
+    ]
+
+
+def _rows(drawn: list[Embedded]) -> Matrix:
+    return np.stack([one.vector for one in drawn]) if drawn else np.zeros((0, 1), dtype=np.float32)
+
+
+def _points(drawn: list[Embedded], projection: Projection) -> list[MapPoint]:
+    if not drawn:
+        return []
     return [
         MapPoint(
             id=one.id,
@@ -133,25 +181,10 @@ def _points(drawn: list[Embedded], projection: Projection, rows: Matrix) -> list
             x=round(float(x), DIGITS),
             y=round(float(y), DIGITS),
         )
-        for one, (x, y) in zip(drawn, projection.place(rows), strict=True)
+        for one, (x, y) in zip(drawn, projection.place(_rows(drawn)), strict=True)
     ]
 
 
 def _place(projection: Projection, vector: Vector) -> Place:
     ((x, y),) = projection.place(vector[np.newaxis, :])
     return Place(x=round(float(x), DIGITS), y=round(float(y), DIGITS))
-
-
-def _near(drawn: list[Embedded], rows: Matrix, question: Vector, embedder: EmbeddingProvider) -> list[MapNear]:
-    cosines = rows @ question
-    best = np.argsort(-cosines, kind="stable")[:NEAREST]
-    return [
-        MapNear(
-            id=drawn[at].id,
-            source=drawn[at].source,
-            label=drawn[at].label,
-            score=score_of(float(cosines[at]), embedder.scale),
-            cosine=float(cosines[at]),
-        )
-        for at in best
-    ]

@@ -44,5 +44,11 @@ def after(table: Table, collection: str, last: str | None) -> Iterator[VectorRec
             last = record.id
 
 
+def ids_of(table: Table) -> list[str]:
+    """Every id in order; a key that is there twice is one record."""
+    rows = table.handle.search().select(["id"]).limit(None).to_arrow()
+    return sorted(set(rows["id"].to_pylist()))
+
+
 def _columns(handle: Handle) -> list[str]:
     return [*STORED, VECTOR] if VECTOR in handle.schema.names else STORED

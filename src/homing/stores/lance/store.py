@@ -104,6 +104,12 @@ class LanceStore:
         found = self._read(collection, lambda table: reading.with_ids(table, collection, asked), nothing)
         return [found[name] for name in asked if name in found]
 
+    def ids(self, collection: str) -> list[str]:
+        """Every id in order; see `Store.ids`."""
+        checked_name(collection, "collection")
+        nothing: list[str] = []
+        return self._read(collection, reading.ids_of, nothing)
+
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. As of one commit, unless it is cleaned up while it is being read."""
         checked_name(collection, "collection")

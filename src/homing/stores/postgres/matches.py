@@ -31,6 +31,14 @@ def records_after(connection: Connection, collection: Collection, after: str, co
     return _whole(connection, collection, "r.id > %s ORDER BY r.id LIMIT %s", [after, count])
 
 
+def ids_of(connection: Connection, collection: Collection) -> list[str]:
+    """Every id in order."""
+    rows = connection.execute(
+        "SELECT id FROM records WHERE collection = %s AND user_id = %s ORDER BY id", [collection.id, collection.user]
+    ).fetchall()
+    return [name for (name,) in rows]
+
+
 def _whole(connection: Connection, collection: Collection, condition: str, values: list[Any]) -> list[VectorRecord]:
     joined, column = "", "NULL"
     if collection.space is not None:

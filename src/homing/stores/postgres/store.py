@@ -24,7 +24,7 @@ from homing.stores.postgres.driver import Connection, connect, psycopg
 from homing.stores.postgres.faults import fault
 from homing.stores.postgres.fence import raise_fence
 from homing.stores.postgres.indexing import Indexing
-from homing.stores.postgres.matches import records_after, records_with_ids
+from homing.stores.postgres.matches import ids_of, records_after, records_with_ids
 from homing.stores.postgres.migrations import checked_schema, migrate, search_path
 from homing.stores.postgres.sessions import Sessions, T, Work
 from homing.stores.postgres.spaces import check_query, checked_model, create_space
@@ -195,6 +195,11 @@ class PostgresStore:
 
         by_id = {record.id: record for record in self._read(work)}
         return [by_id[one] for one in asked if one in by_id]
+
+    def ids(self, collection: str) -> list[str]:
+        """Every id in order; see `Store.ids`."""
+        name = checked_name(collection, "collection")
+        return self._read(lambda c: [] if (found := find(c, self.user_id, name)) is None else ids_of(c, found))
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""

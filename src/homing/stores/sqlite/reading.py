@@ -71,6 +71,12 @@ def records_after(
     return _whole(connection, name, collection, found)
 
 
+def ids_of(connection: apsw.Connection, collection: Collection) -> list[str]:
+    """Every id in order."""
+    statement = "SELECT id FROM records WHERE collection = ? ORDER BY id"
+    return [name for (name,) in rows(connection, statement, (collection.id,))]
+
+
 def _whole(connection: apsw.Connection, name: str, collection: Collection, found: list[Row]) -> list[VectorRecord]:
     vectors: dict[int, bytes] = {}
     model = ""

@@ -14,7 +14,7 @@ from homing.stores.attributes import wanted
 from homing.stores.sqlite import checkup, switching, text_search, vector_search, writing
 from homing.stores.sqlite.batch import batches
 from homing.stores.sqlite.matrices import MEMORY, Matrices
-from homing.stores.sqlite.reading import best_by_id, read_records, records_after, records_with_ids
+from homing.stores.sqlite.reading import best_by_id, ids_of, read_records, records_after, records_with_ids
 from homing.stores.sqlite.schema import COMPONENT, STEPS
 from homing.stores.store import CollectionInfo, SearchOptions
 from homing.stores.switching import SpaceInfo
@@ -122,6 +122,13 @@ class SqliteStore:
                 return []
             by_id = {record.id: record for record in records_with_ids(connection, collection, found, wanted_ids)}
             return [by_id[name] for name in wanted_ids if name in by_id]
+
+    def ids(self, collection: str) -> list[str]:
+        """Every id in order; see `Store.ids`."""
+        checked_name(collection, "collection")
+        with self.database.reading() as connection:
+            found = writing.find_collection(connection, collection)
+            return [] if found is None else ids_of(connection, found)
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""

@@ -57,6 +57,7 @@ class SharingContract(Opened):
             lambda: store.search_text("things", "x"),
             lambda: store.get("things", ["a"]),
             lambda: list(store.records("things")),
+            lambda: store.ids("things"),
             lambda: store.delete("things", ["a"]),
             lambda: store.drop("things"),
             lambda: store.collections(),

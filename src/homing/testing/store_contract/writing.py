@@ -80,7 +80,15 @@ class WritingContract(Opened):
         store.upsert([record(name, 1, text=name) for name in names])
         listed = list(store.records("things"))
         assert [found.id for found in listed] == sorted(names)
+        assert store.ids("things") == sorted(names)
         assert all(found.embedding is not None and found.text == found.id for found in listed)
+
+    def test_ids_are_in_the_order_of_records_whatever_they_are_made_of(self, store: Store) -> None:
+        store.upsert([record(name, 1) for name in ("b", "B", "a", "灯", "燈", "é", "a b", "10", "9", "😀")])
+        store.upsert([record("x", 1, collection="others")])
+        store.delete("things", ["a"])
+        assert store.ids("things") == [found.id for found in store.records("things")]
+        assert set(store.ids("things")) == {"b", "B", "灯", "燈", "é", "a b", "10", "9", "😀"}
 
     def test_a_deleted_record_is_gone_from_every_search(self, store: Store) -> None:
         store.upsert([record("a", 1, text="light", kind="x"), record("b", 1, text="light", kind="x")])
@@ -132,6 +140,7 @@ class WritingContract(Opened):
         assert store.search_text("nowhere", "light") == []
         assert store.get("nowhere", ["a"]) == []
         assert list(store.records("nowhere")) == []
+        assert store.ids("nowhere") == []
         assert store.delete("nowhere", ["a"]) == 0
         assert store.drop("nowhere") == 0
 
