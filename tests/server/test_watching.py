@@ -28,7 +28,7 @@ def test_requests_and_searches_are_counted_by_pattern_and_not_by_name(client: Te
     client.post("/documents/novel/search", json={"query": "灯塔"})
     client.get("/documents/novel/ch1")
     client.get("/documents/novel/nothing")
-    route = r'homing_requests_total\{method="GET",route="/documents/\{project\}/\{document:path\}",status="%s"\}'
+    route = r'homing_requests_total\{method="GET",route="/documents/\{project\}/\{document:name\}",status="%s"\}'
     assert metric(client, route % 200) >= 1
     assert metric(client, route % 404) >= 1
     assert metric(client, r'homing_searches_total\{degraded="false",mode="hybrid",source="documents"\}') >= 1

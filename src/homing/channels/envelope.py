@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
+from homing.channels.problems import LONGEST_NAME, problem
 from homing.errors import (
     Backpressure,
     Canceled,
@@ -25,7 +26,6 @@ from homing.errors import (
 Envelope = dict[str, Any]
 
 INTERNAL = "INTERNAL"
-LONGEST_NAME = 64
 RAISED_HERE: tuple[type[HomingError], ...] = (
     InvalidArgument,
     NotFound,
@@ -70,23 +70,16 @@ def refusal(channel: str, request: type[BaseModel], error: ValidationError) -> I
     """What is wrong with a payload and what to send; never what was sent."""
     fields = [field.alias or name for name, field in request.model_fields.items()]
     problems = [
-        {"field": _path(one["loc"]), "message": _told(one["type"], one["msg"], one["loc"], fields)}
-        for one in error.errors(include_input=False, include_url=False, include_context=False)
+        {"field": _path(one["loc"]), "message": _told(one, fields)}
+        for one in error.errors(include_input=False, include_url=False)
     ]
     told = "; ".join(" ".join(filter(None, (one["field"], one["message"]))) for one in problems[:5])
     takes = f"it takes {', '.join(fields)}" if fields else "it takes no fields"
     return InvalidArgument(f"{channel}: {told}; {takes}", details={"problems": problems})
 
 
-def _told(kind: str, message: str, location: tuple[int | str, ...], fields: list[str]) -> str:
-    if kind == "missing":
-        return "is required"
-    if kind == "extra_forbidden":
-        close = difflib.get_close_matches(str(location[-1])[:LONGEST_NAME], fields, n=1)
-        return f"is not known (did you mean {close[0]}?)" if close else "is not known"
-    if kind == "model_type":
-        return "the payload is a JSON object"
-    return message.replace("Input should be", "should be")
+def _told(error: ErrorDetails, fields: list[str]) -> str:
+    return "the payload is a JSON object" if error["type"] == "model_type" else problem(error, fields)
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from homing.channels.problems import NO_NUL
 from homing.documents.searching import Offsets
 
-Name = Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[^\x00]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=512, pattern=NO_NUL)]
 Query = Annotated[str, Field(max_length=100_000)]
 OffsetUnit = Annotated[
     Offsets, Field(description="What offsets count: characters, or UTF-16 units as in a JavaScript string.")

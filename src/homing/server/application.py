@@ -16,6 +16,7 @@ from starlette.types import Scope
 
 from homing.app import Homing
 from homing.errors import ConfigError, HomingError
+from homing.server.addresses import Addresses
 from homing.server.admission import PAGE, PAGE_FOLDER, PUBLIC, Admission
 from homing.server.body_limit import BodyLimit
 from homing.server.capacity import Capacity
@@ -127,6 +128,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     # The last to be added is the first to see a request.
     served.add_middleware(Capacity, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
     served.add_middleware(BodyLimit, most=settings.max_body)
+    served.add_middleware(Addresses)
     served.add_middleware(Admission, service=service)
     if settings.cors_origins:
         served.add_middleware(

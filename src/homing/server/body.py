@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from homing.channels.problems import NO_NUL, NOT_BLANK
+from homing.server.readable import readable
+
 Query = Annotated[
-    str, Field(min_length=1, max_length=10_000, pattern=r"\S", description="A question, in Chinese or English.")
+    str, Field(min_length=1, max_length=10_000, pattern=NOT_BLANK, description="A question, in Chinese or English.")
 ]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many hits at most.")]
-Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=NO_NUL)]
 
 
 WHOLE = (int, int | None)
@@ -38,6 +41,11 @@ class Body(BaseModel):
 
 
 class Answer(BaseModel):
-    """An answer: every field is always there."""
+    """An answer: every field is always there, and every text can be written as UTF-8."""
 
     model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _make_readable(cls, data: Any) -> Any:
+        return readable(data)

@@ -38,6 +38,7 @@ from homing.errors import (
     UnsupportedFile,
 )
 from homing.server.body import Answer
+from homing.server.problems import in_words, problems_of
 from homing.server.request_id import REQUEST_ID
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ STATUSES: tuple[tuple[type[HomingError], int], ...] = (
     (StoreUnavailable, 503),
 )
 """The first that fits holds; what is not here is a 500."""
+
+MALFORMED_JSON = "the body cannot be read as JSON; send one JSON object, whole and in UTF-8"
 
 
 class Failure(Answer):
@@ -148,20 +151,31 @@ async def answer_failure(request: Request, error: Exception) -> JSONResponse:
 async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
     """For requests that are not as described. What was sent is not repeated: it may be long, or secret."""
     assert isinstance(error, RequestValidationError)
-    problems = [{"where": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
-    first = problems[0]
-    if error.errors()[0]["type"] == "json_invalid":
-        return failure(400, "MALFORMED_JSON", "the body is not JSON", {"problems": problems})
-    return failure(422, "VALIDATION_FAILED", f"{first['where']}: {first['message']}", {"problems": problems})
+    found = error.errors()
+    if found[0]["type"] == "json_invalid":
+        told, problems = (
+            MALFORMED_JSON,
+            [{"where": "body", "message": f"{found[0]['ctx']['error']} at {found[0]['loc'][1]}"}],
+        )
+        return failure(400, "MALFORMED_JSON", told, {"problems": problems})
+    problems = problems_of(error, request)
+    return failure(422, "VALIDATION_FAILED", in_words(problems, request), {"problems": problems})
 
 
 async def answer_http(request: Request, error: Exception) -> JSONResponse:
-    """For what the framework refuses by itself: no such route, no such method."""
+    """For what the framework refuses by itself: a body it cannot read, no such route, no such method."""
     assert isinstance(error, HTTPException)
-    codes = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
-    code = codes.get(error.status_code, "REFUSED" if error.status_code < 500 else "INTERNAL_ERROR")
+    status, told = error.status_code, str(error.detail)
     headers = dict(error.headers or {})
-    if error.status_code == 405:
+    if status == 400 and request.headers.get("content-type", "").startswith("multipart/"):
+        return failure(400, "MALFORMED_FORM", f"the form cannot be read ({told}); send multipart/form-data, whole")
+    if status == 400:
+        return failure(400, "MALFORMED_JSON", MALFORMED_JSON)
+    if status == 404:
+        return failure(404, "NOT_FOUND", "there is nothing at this address; /openapi.json tells what is where")
+    if status == 405:
         # The framework names the methods of the first route that fits, where several share a path.
         headers["allow"] = ", ".join(request.app.state.methods.of(request.scope["path"]))
-    return failure(error.status_code, code, str(error.detail), headers=headers)
+        told = f"{request.method} is not what this address takes; it takes {headers['allow']}"
+        return failure(405, "METHOD_NOT_ALLOWED", told, headers=headers)
+    return failure(status, "REFUSED" if status < 500 else "INTERNAL_ERROR", told, headers=headers)

@@ -18,6 +18,7 @@ from homing.embedders.texts import without_surrogates
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
 from homing.models.registry import Found
+from homing.server.readable import readable
 from homing.vectors import Matrix, pack
 
 try:
@@ -42,7 +43,7 @@ class Refused(Exception):
         super().__init__(message)
         self.status = status
         kind = "invalid_request_error" if status < 500 else "server_error"
-        self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+        self.body = readable({"error": {"message": message, "type": kind, "param": param, "code": code}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def read(content: bytes) -> Asked:
 def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused("We could not parse the JSON body of your request.") from error
 
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path
 from fastapi import Query as Parameter
 from pydantic import Field
 
+from homing.channels.problems import NO_NUL, ONE_PART
 from homing.errors import NotFound
 from homing.records import Mode
 from homing.server.access import Reading, Writing
@@ -19,8 +20,11 @@ from homing.server.routes.jobs import JobTold, told
 
 router = APIRouter(prefix="/documents", tags=["documents"])
 
-Project = Annotated[str, Path(min_length=1, max_length=500, pattern=r"^[^\x00/]+$", examples=["novel"])]
-Document = Annotated[str, Path(min_length=1, max_length=500, pattern=r"^[^\x00]+$", examples=["ch1"])]
+LONGEST_NAME = 512
+"""Characters of a name, here and on the channels."""
+
+Project = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, pattern=ONE_PART, examples=["novel"])]
+Document = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL, examples=["ch1"])]
 
 WRITTEN_WITHIN = 30.0
 """Seconds that a save may take to reach the disk before its caller is told to try again."""
@@ -112,7 +116,7 @@ class DocumentSearch(Body):
     limit: int = Field(20, ge=1, le=100)
     offset: int = Field(0, ge=0, le=1_000)
     min_score: float | None = Field(0.55, ge=0, le=1, description="For hits by meaning; null is no threshold.")
-    document: str | None = Field(None, min_length=1, max_length=500, pattern=r"^[^\x00]+$")
+    document: str | None = Field(None, min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL)
 
 
 @router.get("")
@@ -187,7 +191,7 @@ def reindex_documents(project: Project, caller: Writing) -> JobTold:
     return told(caller.service.jobs.submit("reindex", project, work, user=caller.user, shared=False).view)
 
 
-@router.get("/{project}/{document:path}/chunks")
+@router.get("/{project}/{document:name}/chunks")
 def list_chunks(project: Project, document: Document, caller: Reading) -> ChunkList:
     """The paragraphs of a document, and which of them wait for their vector."""
     return ChunkList(
@@ -205,7 +209,7 @@ def list_chunks(project: Project, document: Document, caller: Reading) -> ChunkL
     )
 
 
-@router.put("/{project}/{document:path}")
+@router.put("/{project}/{document:name}")
 def save_document(project: Project, document: Document, body: DocumentText, caller: Writing) -> DocumentSaved:
     """Save a document. It is on disk and found by its words when this answers; new paragraphs are embedded after."""
     changes = caller.app.documents.save(project, document, body.text).wait(WRITTEN_WITHIN)
@@ -217,13 +221,13 @@ def save_document(project: Project, document: Document, body: DocumentText, call
     )
 
 
-@router.get("/{project}/{document:path}")
+@router.get("/{project}/{document:name}")
 def get_document(project: Project, document: Document, caller: Reading) -> DocumentWhole:
     """A document with its text."""
     return DocumentWhole(project=project, id=document, text=caller.app.documents.text(project, document))
 
 
-@router.delete("/{project}/{document:path}")
+@router.delete("/{project}/{document:name}")
 def delete_document(project: Project, document: Document, caller: Writing) -> Deleted:
     """Delete a document with everything that was made of it."""
     if not caller.app.documents.delete(project, document):

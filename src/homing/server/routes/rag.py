@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi import Query as Parameter
 from pydantic import Field
 
+from homing.channels.problems import EMPTY_OR_NO_NUL, NO_NUL, NOT_BLANK
 from homing.errors import NotFound
 from homing.rag.content import Entry
 from homing.records import Mode
@@ -18,9 +19,9 @@ from homing.server.found import FoundGroup, group_of
 router = APIRouter(prefix="/rag", tags=["memory"])
 
 Collection = Literal["knowledge", "observation", "reflection", "learning"]
-Word = Annotated[str, Field(max_length=1_000, pattern=r"^[^\x00]*$")]
-Tag = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
-Text = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=r"\S", examples=["用户不吃辣，对花生过敏"])]
+Word = Annotated[str, Field(max_length=1_000, pattern=EMPTY_OR_NO_NUL)]
+Tag = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
+Text = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=NOT_BLANK, examples=["用户不吃辣，对花生过敏"])]
 
 
 class Remember(Body):
@@ -123,7 +124,7 @@ def list_remembered(
     )
 
 
-@router.delete("/{entry_id}")
+@router.delete("/{entry_id:name}")
 def forget(entry_id: str, caller: Writing, collection: Collection | None = None) -> Forgotten:
     """Forget an entry, in one collection or in whichever has it."""
     rag = caller.app.rag

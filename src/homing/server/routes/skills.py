@@ -95,7 +95,7 @@ def scan_skills(body: SkillScan, caller: Administering) -> JobTold:
     return told(job.view)
 
 
-@router.get("/{skill_id:path}")
+@router.get("/{skill_id:name}")
 def get_skill(skill_id: str, caller: Reading) -> SkillWhole:
     """One skill by its id or name, with the text of its SKILL.md."""
     skill = caller.app.skills.get_skill(skill_id)

@@ -1,0 +1,36 @@
+"""What is wrong with a field of a request, in words that say what to send; never what was sent."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LONGEST_NAME = 64
+
+NOT_BLANK = r"\S"
+NO_NUL = r"^[^\x00]+$"
+EMPTY_OR_NO_NUL = r"^[^\x00]*$"
+ONE_PART = r"^[^\x00/]+$"
+"""A name in an address that ends at the next slash."""
+
+_NUL = "has a NUL character in it; leave that out"
+_WORDS = {
+    NOT_BLANK: "is blank; it needs at least one character that can be seen",
+    NO_NUL: _NUL,
+    EMPTY_OR_NO_NUL: _NUL,
+    ONE_PART: _NUL,
+}
+
+
+def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> str:
+    """What pydantic found, after the name of the field; `fields` are the ones there are."""
+    kind, message = error["type"], str(error["msg"])
+    if kind == "missing":
+        return "is required"
+    if kind == "extra_forbidden":
+        close = difflib.get_close_matches(str(error["loc"][-1])[:LONGEST_NAME], fields, n=1)
+        return f"is not known (did you mean {close[0]}?)" if close else "is not known"
+    if kind == "string_pattern_mismatch":
+        return _WORDS.get(error["ctx"]["pattern"], message)
+    return message.replace("Input should", "should").replace("String should", "should").replace("List should", "should")
