@@ -26,6 +26,7 @@ def copy(
     """Copy every collection to another store and compare the two. Interrupted, it goes on where it stopped."""
     from contextlib import closing
 
+    from homing.knowledge.flat import flat
     from homing.stores import open_store
     from homing.stores.copying import copy_store
 
@@ -34,7 +35,7 @@ def copy(
         closing(open_store(to_url)) as target,
         progress("Copying", quiet=json) as step,
     ):
-        done = copy_store(source, target, progress=step)
+        done = copy_store(flat(source), flat(target), progress=step)
     if json:
         print_json(done)
         return

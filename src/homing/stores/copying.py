@@ -1,7 +1,7 @@
 """Moves everything from one store to another, whichever engines they are.
 
-Records go over by collection and id, in batches. With each batch a bookmark is written, in the same call and so all or
-nothing with it: a copy that was killed goes on where it stopped. At the end the two stores are compared by a checksum
+Records go over by collection and id, in batches. With each batch a bookmark is written, in the same call and not before
+it: a copy that was killed goes on where it stopped. At the end the two stores are compared by a checksum
 of everything their records are made of, every bit of a vector included; then the bookmark is removed.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from homing.errors import InvalidArgument, StoreError
 from homing.records import VectorRecord
-from homing.stores.store import CollectionInfo, Store
+from homing.stores.store import CollectionInfo
 from homing.vectors import pack
 
 BOOKMARK = "homing:copy"
@@ -25,6 +26,20 @@ BATCH_CHARACTERS = 4_000_000
 
 Progress = Callable[[int, int], None]
 """Called with how many records are done, of how many. Each counts twice: when it is copied and when it is compared."""
+
+
+class Copyable(Protocol):
+    """As much of a `Store` as a copy needs. What is last in an `upsert` may be written last."""
+
+    def collections(self) -> list[CollectionInfo]: ...
+
+    def records(self, collection: str) -> Iterator[VectorRecord]: ...
+
+    def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]: ...
+
+    def upsert(self, records: Iterable[VectorRecord]) -> int: ...
+
+    def drop(self, collection: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ class Checksum:
         return f"{self.total:032x}"
 
 
-def copy_store(source: Store, target: Store, *, progress: Progress = lambda done, total: None) -> Copied:
+def copy_store(source: Copyable, target: Copyable, *, progress: Progress = lambda done, total: None) -> Copied:
     """Copy every collection; returns when the target was compared with the source and holds the same.
 
     The target must be empty, or hold what an earlier copy of the same, unchanged source left when it was interrupted;
@@ -106,7 +121,7 @@ def copy_store(source: Store, target: Store, *, progress: Progress = lambda done
     return Copied(len(infos), sent.count, found.done, str(sent))
 
 
-def _bookmark(source: Store, target: Store, infos: list[CollectionInfo]) -> Bookmark:
+def _bookmark(source: Copyable, target: Copyable, infos: list[CollectionInfo]) -> Bookmark:
     """Where the copy stands; at the beginning for an empty target. Refuses a target that holds anything else."""
     if any(info.name == BOOKMARK for info in infos):
         raise InvalidArgument("the source is itself an unfinished copy; finish that copy first")
@@ -129,7 +144,7 @@ def _bookmark(source: Store, target: Store, infos: list[CollectionInfo]) -> Book
     return found
 
 
-def _identity(source: Store, infos: list[CollectionInfo]) -> str:
+def _identity(source: Copyable, infos: list[CollectionInfo]) -> str:
     """Tells a source by what is in it, so that another spelling of its address is still the same source."""
     seen = hashlib.blake2b(digest_size=16)
     for info in infos:
@@ -139,7 +154,7 @@ def _identity(source: Store, infos: list[CollectionInfo]) -> str:
     return seen.hexdigest()
 
 
-def _all(store: Store, infos: list[CollectionInfo]) -> Iterator[VectorRecord]:
+def _all(store: Copyable, infos: list[CollectionInfo]) -> Iterator[VectorRecord]:
     for name in sorted(info.name for info in infos):
         yield from store.records(name)
 
@@ -164,7 +179,7 @@ def _digest(record: VectorRecord) -> bytes:
     return seen.digest()
 
 
-def _check_equal(sent: Checksum, arrived: Checksum, infos: list[CollectionInfo], target: Store) -> None:
+def _check_equal(sent: Checksum, arrived: Checksum, infos: list[CollectionInfo], target: Copyable) -> None:
     names = {info.name for info in target.collections()} - {BOOKMARK}
     if arrived == sent and names == {info.name for info in infos}:
         return
