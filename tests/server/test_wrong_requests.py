@@ -142,6 +142,31 @@ def test_what_openai_would_not_take_is_refused_in_its_words(client: TestClient, 
     assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
+@pytest.mark.parametrize(
+    ("home", "told"),
+    [
+        (
+            r'{"devices": [{"id": "a", "name": "灯", "aliases": ["\udfff"]}]}',
+            "the home has half of a surrogate pair in it",
+        ),
+        (r'{"devices": [{"id": "\ud800", "name": "灯"}]}', "the home has half of a surrogate pair in it"),
+        ('{"devices": [{"id": "a", "name": "灯"}], "rooms": "卧室"}', "the home: rooms are a list"),
+        ('{"items": [{"deviceId": null}]}', "the home: id: Input should be a valid string"),
+        (
+            f'{{"devices": [{{"id": "a", "name": "{"灯" * 10_001}"}}]}}',
+            "the home: device 1 (a): name: String should have at",
+        ),
+        ('{"devices": [{"id": "a", "name": "灯", "commands": "on"}]}', "the home: device 1 has the profile 'on'"),
+    ],
+)
+def test_a_home_that_cannot_be_is_refused_and_the_one_before_stays(client: TestClient, home: str, told: str) -> None:
+    before = client.get("/devices").json()
+    refusal = refused(client, 400, "INVALID_ARGUMENT", "PUT", "/devices", content=home.encode(), headers=JSON)
+    assert refusal.startswith(told)
+    assert "\n" not in refusal
+    assert client.get("/devices").json() == before
+
+
 def test_half_an_emoji_that_an_editor_saved_does_not_hide_the_rest(client: TestClient, app: Homing) -> None:
     # Autosave may cut between the two halves of 🗝; JavaScript sends the first one by itself.
     text = json.loads(r'"钥匙 \ud83d 在抽屉里\n\nthe second paragraph"')

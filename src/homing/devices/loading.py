@@ -49,6 +49,8 @@ def read_home(data: Any) -> HomeFile:
         return HomeFile((), tuple(_rooms(data.get("rooms"), Path("the home"))))
     try:
         return _read_data(data, Path("the home"))
+    except ValidationError as error:
+        raise InvalidArgument(f"the home: {_first(error)}") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidArgument(
             f"the home cannot be read ({type(error).__name__}: {error}); "
@@ -122,6 +124,7 @@ def _find(folder: Path, *names: str) -> Path | None:
 def _read_data(
     data: Any, path: Path, *, places: Any = None, profiles: Mapping[str, tuple[CommandSpec, ...]] | None = None
 ) -> HomeFile:
+    _check_text(data, path)
     if isinstance(data, Mapping) and "items" in data:
         return HomeFile(tuple(_with_usual(read_items(data["items"], data.get("rooms") or places))))
     if isinstance(data, Mapping) and "entities" in data.get("data", {}):
@@ -176,6 +179,8 @@ def _profiles(rows: Iterable[Any], path: Path) -> dict[str, tuple[CommandSpec, .
 
 def _rooms(places: Any, path: Path) -> list[Room]:
     """Rooms as names or objects; an entry of the type floor names a floor that rooms point to."""
+    if isinstance(places, str):
+        raise InvalidArgument(f"{path}: rooms are a list of names or objects; got one text: put it in a list")
     rows = [{"name": row} if isinstance(row, str) else row for row in places or []]
     floors = {row.get("id"): row.get("name") for row in rows if row.get("type") == "floor"}
     try:
@@ -199,6 +204,17 @@ def _with_usual(devices: Iterable[Device]) -> list[Device]:
         else device.model_copy(update={"commands": usual_commands(canonical_type(device.type))})
         for device in devices
     ]
+
+
+def _check_text(data: Any, path: Path) -> None:
+    """Refuses what cannot be written back: JSON may escape half of a surrogate pair, UTF-8 has no form for it."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise InvalidArgument(
+            f"{path} has half of a surrogate pair in it ({half}); decode the text it came from"
+        ) from None
 
 
 def _first(error: ValidationError) -> str:
