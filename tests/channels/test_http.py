@@ -48,6 +48,13 @@ def test_the_envelope_is_that_of_every_transport(app: Homing, client: TestClient
     assert results[0]["text"] == AFRAID
 
 
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_the_description_has_an_example_that_is_taken(client: TestClient, channel: str) -> None:
+    described = client.get("/openapi.json").json()["paths"][f"/ipc/{channel}"]["post"]
+    example = described["requestBody"]["content"]["application/json"]["example"]
+    CHANNELS[channel].request.model_validate(example)
+
+
 def test_a_channel_without_fields_takes_an_empty_body(client: TestClient) -> None:
     for body in (b"", b"  ", b"{}"):
         assert client.post("/ipc/rag:config:get", content=body).json()["data"]["topK"] == 5

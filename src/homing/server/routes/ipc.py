@@ -24,6 +24,25 @@ from homing.server.failures import STATUSES
 LOOK_UP = 0.5
 """Seconds between two looks whether the client still waits."""
 
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "embedding:generate": {"texts": ["他一个人守着灯塔", "She keeps the silver key."]},
+    "embedding:search": {"projectId": "novel", "query": "孤独的感觉"},
+    "embedding:reindex": {"projectId": "novel"},
+    "embedding:status": {"waitMs": 1000},
+    "search:fts:query": {"projectId": "novel", "query": "灯塔", "limit": 20, "offset": 0},
+    "rag:retrieve": {"projectId": "novel", "query": "沈舟走到河边", "maxTokens": 1500},
+    "rag:config:get": {},
+    "rag:config:update": {"topK": 3},
+    "document:save": {"projectId": "novel", "documentId": "ch1", "text": "他一个人守着灯塔。\n\nThe market was loud."},
+    "document:delete": {"projectId": "novel", "documentId": "ch1"},
+    "document:list": {"projectId": "novel"},
+    "document:text": {"projectId": "novel", "documentId": "ch1"},
+    "document:chunks": {"projectId": "novel", "documentId": "ch1", "offsetUnit": "utf-16"},
+    "project:list": {},
+    "project:delete": {"projectId": "novel"},
+}
+"""A request of each channel, for the description of the API."""
+
 Data = TypeVar("Data", bound=BaseModel)
 
 
@@ -138,7 +157,8 @@ def _answer(envelope: Envelope) -> Response:
 
 def _body(channel: Channel) -> dict[str, Any]:
     schema = channel.request.model_json_schema(by_alias=True)
-    return {"required": "required" in schema, "content": {"application/json": {"schema": schema}}}
+    content = {"schema": schema, "example": EXAMPLES[channel.name]}
+    return {"required": "required" in schema, "content": {"application/json": content}}
 
 
 router = ipc_router(lambda caller: Channels(caller.app))
