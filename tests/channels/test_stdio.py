@@ -153,6 +153,27 @@ class TestRequests:
         shared.notify("$/cancelRequest")
         assert shared.ask("project:list")["projects"][0]["projectId"] == "novel"
 
+    @pytest.mark.parametrize(
+        "params",
+        [
+            b'{"projectId": "novel", "query": "x", "minScore": NaN}',
+            b'{"query": "\xb5\xc6\xcb\xfe"}',
+            b"{",
+            b"[" * 50_000,
+        ],
+    )
+    def test_a_request_that_is_not_json_is_answered_under_its_id(self, shared: IpcProcess, params: bytes) -> None:
+        shared.raw(b'{"jsonrpc": "2.0", "id": "wrong", "method": "embedding:search", "params": %s}\n' % params)
+        answer = shared.wait("wrong")
+        assert (answer["error"]["code"], answer["error"]["data"]["code"]) == (-32700, "INVALID_ARGUMENT")
+
+    def test_what_comes_without_an_id_is_not_done_and_the_log_says_so(self, tmp_path: Path) -> None:
+        with IpcProcess(tmp_path / "data") as ipc:
+            ipc.initialize()
+            ipc.notify("document:save", {"projectId": "p", "documentId": "d", "text": "灯塔"})
+            assert ipc.ask("document:list", projectId="p") == {"documents": []}
+        assert b"document:save came without an id and was not done" in ipc.stderr
+
     def test_a_message_that_is_too_long_is_refused_by_its_id(self, shared: IpcProcess) -> None:
         text = "长" * 600_000
         answer = shared.wait(shared.send("document:save", {"projectId": "p", "documentId": "d", "text": text}))

@@ -97,7 +97,10 @@ def _decoded(body: bytes) -> Any:
         return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         told = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8, too deep, or not a JSON value"
-        raise ProtocolFault(PARSE_ERROR, "INVALID_ARGUMENT", f"the message is not JSON: {told}") from error
+        # Whoever waits for the answer to this hears of it, where the id can be seen.
+        raise ProtocolFault(
+            PARSE_ERROR, "INVALID_ARGUMENT", f"the message is not JSON: {told}", request_id=id_at_head(body)
+        ) from error
 
 
 def _no_constant(name: str) -> Any:

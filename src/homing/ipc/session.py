@@ -98,6 +98,8 @@ class Session:
                 task.cancel(_CANCELED)
         elif call.method == "exit":
             self._leave()
+        elif self._channels.find(call.method) is not None:
+            log.warning("%s came without an id and was not done: send it as a request", call.method)
         else:
             log.debug("left alone: notification %r", call.method)
 
