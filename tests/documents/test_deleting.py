@@ -7,6 +7,7 @@ from typing import Any
 
 from homing.database import Database
 from homing.documents import DocumentService
+from homing.testing.fake import FakeEmbedder
 from tests.documents.gated import Gated
 from tests.documents.novel import Library, novel
 
@@ -81,6 +82,21 @@ def test_a_removed_paragraph_is_gone_everywhere(library: Library) -> None:
     documents.save("p", "d", novel(30)).wait(10)
     assert documents.flush(10)
     assert mentions(library.path, "月光", "宝盒") == []
+
+
+def test_of_what_was_deleted_no_byte_stays_in_the_file(tmp_path: Path) -> None:
+    library = Library(tmp_path, FakeEmbedder(64))
+    library.documents.save("p", "kept", novel(20))
+    library.documents.save("p", "秘密文件", f"{novel(300, seed=3)}\n\n{SECRET}")
+    library.documents.save("p", "short", SECRET)
+    assert library.documents.flush(30)
+    library.documents.delete("p", "秘密文件")
+    library.documents.save("p", "short", "没什么。")
+    assert library.documents.flush(30)
+    library.close()
+    for file in tmp_path.iterdir():
+        held = file.read_bytes()
+        assert [word for word in (SECRET, "月光", "秘密文件") if word.encode() in held] == []
 
 
 def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path: Path) -> None:

@@ -162,8 +162,10 @@ class Database:
         connection.enable_load_extension(True)
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)
+        # What is deleted is overwritten: else a text that somebody wanted gone would stay in the file until its room is
+        # needed. It costs nothing that could be measured.
         connection.execute(
-            f"PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {WAL_BYTES}; "
+            f"PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {WAL_BYTES}; "
             "PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY"
         ).fetchall()
         return connection
