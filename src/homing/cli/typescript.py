@@ -6,7 +6,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel
 
@@ -27,6 +27,8 @@ def written(kind: Any) -> str:
     if kind in PLAIN:
         return PLAIN[kind]
     origin, inside = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return written(inside[0])
     if origin in (Union, types.UnionType):
         return " | ".join(dict.fromkeys(written(one) for one in inside))
     if origin is Literal:
