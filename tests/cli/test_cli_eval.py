@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,9 @@ def test_a_sweep_is_drawn_and_floors_decide_the_exit_code(shell: Shell) -> None:
     assert "✓ g: recall_1 1.000 ≥ 0.9" in shown.stdout
     assert "✗ g: mrr (zh) 1.000 < 1.1" in shown.stdout
     assert "abstaining below 0.5: silent on 100%" in shown.stdout
+    # The only English question is one that nothing answers: there is no share of what was found.
+    assert re.search(r"^ +en +1 +– +– +– +– +–", shown.stdout, re.MULTILINE)
+    assert not re.search(r"^ +en .*best", shown.stdout, re.MULTILINE)
     assert "\x1b" not in shown.stdout
     assert shell("eval", "g.jsonl", "--floor", "recall_1=0.9").returncode == 0
 

@@ -88,7 +88,8 @@ def _figures(rows: Sequence[Row], result: Evaluation, *, wide: bool) -> Table:
             row.configuration if first else "",
             row.language,
             str(row.questions),
-            *(f"{one:.3f}" for one in figures),
+            # Where every question is one that nothing answers, there is nothing to find.
+            *("–" if row.kept is None else f"{one:.3f}" for one in figures),
         ]
         if len(result.models) > 1:
             cells.insert(0, row.model if first else "")
@@ -100,7 +101,7 @@ def _figures(rows: Sequence[Row], result: Evaluation, *, wide: bool) -> Table:
 def _over_weights(rows: Sequence[Row], model: str) -> Text:
     """nDCG@10 from keywords alone to vectors alone, one line for each language."""
     told = Text(f"nDCG@10 from keywords alone (left) to vectors alone (right), {model}\n", "dim")
-    for language in dict.fromkeys(row.language for row in rows):
+    for language in dict.fromkeys(row.language for row in rows if row.kept is not None):
         swept = sorted((row for row in rows if row.language == language), key=lambda row: row.vector_weight)
         best = max(swept, key=lambda row: row.ndcg_10)
         told.append(f"{language:>6} ", COLOURS[language])

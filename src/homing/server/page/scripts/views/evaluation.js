@@ -178,7 +178,7 @@ export function evaluation(main) {
               {},
               h("td", {}, row.set),
               h("td", {}, row.configuration, h("div", { class: "small muted" }, shortModel(row.model))),
-              shown.map(([key]) => h("td", { class: "number" }, row[key] === null ? "–" : row[key].toFixed(3))),
+              shown.map(([key]) => h("td", { class: "number" }, figure(row, key))),
             ),
           ),
         ),
@@ -215,4 +215,10 @@ function read(data) {
   if (data?.format !== 1 || rows.length === 0 || rows.some((row) => wanted.some((key) => typeof row[key] !== "string")))
     throw new Error("not a result");
   return { ...data, latency: Array.isArray(data.latency) ? data.latency : [] };
+}
+
+/** Where every question is one that nothing answers, there is nothing to find, and no share of it. */
+function figure(row, key) {
+  const unasked = row[key] === null || (row.kept === null && key !== "abstained");
+  return unasked ? "–" : row[key].toFixed(3);
 }
