@@ -136,6 +136,23 @@ def test_an_uploaded_file_becomes_a_document_that_is_found(browser: Browser, add
         assert "港口日记" in page.locator(".hit").first.inner_text()
 
 
+def test_an_upload_replaces_nothing_that_is_there_under_its_name(
+    browser: Browser, address: str, tmp_path: Path
+) -> None:
+    for number, (name, text) in enumerate((("航海.md", "第一本。"), ("航海.txt", "第二本。"), ("航海.md", "第一本。"))):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / name).write_text(text, encoding="utf-8")
+    with visit(browser, address, "#/documents") as page:
+        page.wait_for_selector(".cards")
+        for number, name in enumerate(("航海.md", "航海.txt", "航海.md")):
+            with page.expect_response(lambda answer: answer.request.method == "PUT"):
+                page.set_input_files("input[type=file]", str(tmp_path / str(number) / name))
+            page.wait_for_load_state("networkidle")
+        assert page.locator(".cards strong").filter(has_text="航海").all_inner_texts() == ["航海", "航海.txt"]
+        kept = [page.request.get(f"{address}/documents/novel/{name}").json()["text"] for name in ("航海", "航海.txt")]
+    assert kept == ["第一本。", "第二本。"]
+
+
 def test_a_file_that_cannot_be_read_is_refused_in_words(browser: Browser, address: str, tmp_path: Path) -> None:
     file = tmp_path / "picture.png"
     file.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")

@@ -150,6 +150,7 @@ export const WORDS = {
     "在左边写点什么，保存后这里会显示每一段的状态。",
     "Write something and save; each paragraph shows its state here.",
   ],
+  "documents.reading": ["正在读取 {name} …", "Reading {name} …"],
   "documents.added": ["已加入 {name}", "{name} was added"],
   "documents.drop": ["放开即可上传", "Drop to upload"],
   "state.changed": ["重新计算", "embedded again"],

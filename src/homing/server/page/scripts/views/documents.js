@@ -10,6 +10,7 @@ import { editor } from "./editor.js";
 import { sourceView } from "./source.js";
 
 const FIRST = "notes";
+const LARGE = 1_000_000;
 
 export function documents(main, context) {
   const [project, name, chunk] = context.parts;
@@ -109,10 +110,11 @@ export function documents(main, context) {
   async function takeFiles(files, into) {
     for (const file of files) {
       try {
+        if (file.size > LARGE) toast(t("documents.reading", { name: file.name }));
         const { text, notes } = await textOf(file);
-        const called = file.name.replace(/\.[^.]+$/, "");
+        const called = await freeName(into, file.name, text);
         await ask("PUT", `/documents/${encodeURIComponent(into)}/${encodeURIComponent(called)}`, { text });
-        toast([t("documents.added", { name: file.name }), ...notes].join(" · "));
+        toast([t("documents.added", { name: called }), ...notes].join(" · "));
       } catch (error) {
         failure(error);
       }
@@ -129,4 +131,18 @@ export function documents(main, context) {
     },
     hear: view.hear,
   };
+}
+
+/** What a file is called here: nothing that somebody wrote under that name is replaced by it, only the same text. */
+async function freeName(project, file, text) {
+  const { projects } = await ask("GET", "/documents");
+  const stem = file.replace(/\.[^.]+$/, "");
+  if (projects.every((one) => one.id !== project)) return stem;
+  const at = `/documents/${encodeURIComponent(project)}`;
+  const taken = new Set((await ask("GET", at)).documents.map((one) => one.id));
+  for (let number = 0; ; number += 1) {
+    const called = number === 0 ? stem : number === 1 ? file : `${stem} (${number})`;
+    if (!taken.has(called)) return called;
+    if ((await ask("GET", `${at}/${encodeURIComponent(called)}`)).text === text) return called;
+  }
 }
