@@ -15,6 +15,7 @@ from homing.app import Homing
 from homing.config import ServerSettings, Settings
 from homing.server.application import create_app
 from homing.server.tokens import Tokens
+from homing.testing.loopback import Fault, LoopbackApi
 from tests.files.made_files import make_pdf
 from tests.server.live import live
 
@@ -176,6 +177,36 @@ def test_both_legs_down_is_an_error_with_the_specified_text(new_database: Callab
     assert failed.json()["error"]["code"] == "RETRIEVAL_FAILED"
     assert failed.json()["error"]["message"].startswith("知识库检索失败")
     assert set(failed.json()["error"]["details"]) == {"vector", "keyword"}
+
+
+def test_a_file_that_came_while_the_model_was_down_gets_its_vectors_when_it_is_back(tmp_path: Path) -> None:
+    with LoopbackApi(key="sk") as api, homing.open(tmp_path / "data", settings=Settings()) as app:
+        app.models.config.create_provider("remote", "openai", api_key="sk", base_url=f"{api.url}/v1")
+        app.models.config.create_model(
+            "remote", "text-embedding-3-small", model_config={"dimensions": 64}, is_default=True
+        )
+        with live(create_app(app)) as address:
+
+            def post(call: str, **given: Any) -> Any:
+                return httpx2.post(f"{address}/knowledge/{call}", timeout=60, **given).json()
+
+            def embedded() -> list[bool]:
+                return [file["embedded"] for file in post("list")["files"]]
+
+            api.always = Fault(status=500)
+            assert not post("upload", files={"file": ("a.txt", HANDBOOK)})["file"]["embedded"]
+            assert post("search", json={"query": "年假"})["degraded"]
+            assert embedded() == [False]
+            api.always = None
+            for _ in range(100):
+                if embedded() == [True]:
+                    break
+                assert post("search", json={"query": "年假"})["hits"]
+                time.sleep(0.1)
+            assert embedded() == [True]
+            assert {leg["leg"] for leg in post("search", json={"query": "年假"})["hits"][0]["legs"]} >= {"keyword"}
+            [job] = [one for one in httpx2.get(f"{address}/jobs").json()["jobs"] if one["kind"] == "embed"]
+            assert (job["state"], job["result"]) == ("done", {"files": 1})
 
 
 def test_on_postgres_everybody_is_in_the_store_that_the_settings_name(

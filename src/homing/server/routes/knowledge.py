@@ -91,7 +91,7 @@ def upload_file(file: UploadFile, caller: Writing) -> FileUploaded | JSONRespons
     """
     content, name = file.file.read(), file_name(file.filename or "")
     if len(content) <= SMALL:
-        return _uploaded(caller.app.knowledge(caller.user).upload(content, name))
+        return _uploaded(caller.app.knowledge(caller.user).upload(content, name), caller)
     # What can be said at once is not left to the job.
     format_of(name, content)
     return JSONResponse(told(_begun(content, name, caller).view).model_dump(), status_code=202)
@@ -102,9 +102,10 @@ def search_files(body: KnowledgeSearch, caller: Reading) -> KnowledgeFound:
     """Find the passages that a question is about."""
     caller.service.log_query(body.query)
     names = None if body.file_names is None else [name for name in body.file_names if _can_exist(name)]
-    found = caller.app.knowledge(caller.user).search(
-        body.query, limit=body.limit, min_similarity=body.min_similarity, files=names
-    )
+    base = caller.app.knowledge(caller.user)
+    found = base.search(body.query, limit=body.limit, min_similarity=body.min_similarity, files=names)
+    if found.mode != "keyword" and not found.degraded:
+        caller.service.catching_up.look(caller.user, base)
     group = caller.service.metrics.searched(group_of("knowledge", body.query, found))
     return KnowledgeFound(**dict(group), prompt=prompt_block(found))
 
@@ -127,12 +128,14 @@ def _begun(content: bytes, name: str, caller: Caller) -> Job:
     def work(report: Report) -> dict[str, Any]:
         # The folder of the user stays open for as long as the job lasts.
         with caller.service.tenants.lease(caller.user) as app:
-            return _uploaded(app.knowledge(caller.user).upload(content, name, progress=report)).model_dump()
+            return _uploaded(app.knowledge(caller.user).upload(content, name, progress=report), caller).model_dump()
 
     return caller.service.jobs.submit("upload", name, work, user=caller.user, shared=False, at_once=UPLOADS)
 
 
-def _uploaded(done: Uploaded) -> FileUploaded:
+def _uploaded(done: Uploaded, caller: Caller) -> FileUploaded:
+    if not done.file.embedded:
+        caller.service.catching_up.missed(caller.user)
     return FileUploaded(file=_told(done.file), replaced=done.replaced, unchanged=done.unchanged, notes=list(done.notes))
 
 
