@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.errors import ModelNotReady, NotFound
+from homing.errors import Canceled, ModelNotReady, NotFound
 from homing.skills import ScanReport, ToolRetrievalService
 from homing.skills.indexing import MOST_PASSAGES
 from homing.testing.fake import FakeEmbedder
@@ -112,6 +112,30 @@ def test_a_first_scan_is_one_batch(service: ToolRetrievalService, root: Path, em
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}", "正文一。" * 200))
     service.scan(root)
     assert embedder.calls == 1
+
+
+def test_long_skills_are_told_as_they_come_and_a_scan_that_is_called_off_is_taken_up(
+    service: ToolRetrievalService, root: Path
+) -> None:
+    for number in range(8):
+        write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}", "正文一句。" * 8_000))
+    told: list[tuple[int, int]] = []
+
+    def stop_half_way(done: int, total: int) -> None:
+        told.append((done, total))
+        if done >= 4:
+            raise Canceled("enough")
+
+    with pytest.raises(Canceled):
+        service.scan(root, progress=stop_half_way)
+    assert told[0] == (0, 8)
+    assert len(told) >= 3
+    assert told == sorted(told)
+    assert len(service.list_skills()) == told[-1][0] < 8
+    rest: list[tuple[int, int]] = []
+    report = service.scan(root, progress=lambda done, total: rest.append((done, total)))
+    assert report.counts["indexed"] == 8 - told[-1][0]
+    assert (rest[0], rest[-1]) == (told[-1], (8, 8))
 
 
 @pytest.mark.parametrize("marker", ["", "{", "[]", '{"indexedAt": 1}', '{"skillSize": "x"}'])

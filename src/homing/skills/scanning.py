@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 BATCH = 256
 """Skills that are embedded and written together."""
+BATCH_CHARACTERS = 100_000
+"""A batch ends at so many characters of text too: some seconds of work, after which people see how far it is."""
 
 Progress = Callable[[int, int], None]
 """Called with how many folders are done, and how many there are."""
@@ -53,14 +55,12 @@ class Scan:
         known = self._table.notes()
         changed = [one for place in places if (one := self._look(place, known)) is not None]
         done = len(places) - len(changed)
-        for start in range(0, len(changed), BATCH):
-            batch = changed[start : start + BATCH]
+        told = progress or (lambda done, total: None)
+        told(done, len(places))
+        for batch in _batches(changed):
             self._index(batch)
             done += len(batch)
-            if progress is not None:
-                progress(done, len(places))
-        if progress is not None:
-            progress(len(places), len(places))
+            told(done, len(places))
         self._forget(known)
         entries = tuple(sorted(self._entries, key=lambda entry: entry.path))
         return ScanReport(str(self._folder), entries, time.perf_counter() - started, self._degraded)
@@ -128,6 +128,19 @@ class Scan:
     def _skip(self, place: Place, reason: str) -> None:
         log.warning("Skipping %s: %s", place.file, reason)
         self._entries.append(ScanEntry(str(place.folder), place.folder.name, "skipped", reason=reason))
+
+
+def _batches(changed: Sequence[_Changed]) -> Iterator[list[_Changed]]:
+    batch: list[_Changed] = []
+    characters = 0
+    for one in changed:
+        batch.append(one)
+        characters += len(one.file.skill.description) + len(one.file.skill.body)
+        if len(batch) == BATCH or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 def _noted(one: _Changed, time_of: int) -> dict[str, Any]:
