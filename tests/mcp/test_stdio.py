@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import TextResourceContents
 
-from tests.mcp.furnished import call, data_of, error_of, furnish, with_client
+import homing
+from homing.mcp.addresses import document_uri
+from tests.mcp.furnished import call, data_of, error_of, furnish, text_of, with_client
 
 pytestmark = pytest.mark.slow
 
@@ -129,6 +132,25 @@ def test_standard_output_holds_answers_and_nothing_else_whatever_a_library_print
     assert "and one that is not Python" in errors
     assert "a child, too" in errors
     assert code == 0
+
+
+def test_half_an_emoji_in_a_document_ends_neither_the_answer_nor_the_session(tmp_path: Path) -> None:
+    with homing.open(tmp_path / "data") as app:
+        app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里").wait(10)
+        app.documents.flush(30)
+    shown = "钥匙 \ufffd 在抽屉里"
+
+    async def ask(client: Client) -> None:
+        [content] = (await client.read_resource(document_uri("日记", "周一"))).contents
+        assert isinstance(content, TextResourceContents)
+        assert content.text == shown
+        for arguments in ({"query": "钥匙"}, {"query": "where is the key", "mode": "semantic", "threshold": 0}):
+            found = await client.call_tool("search_documents", arguments)
+            assert data_of(found)["passages"][0]["text"] == shown
+            assert shown in text_of(found)
+
+    command = ["-c", RUN, "mcp", "--data", str(tmp_path / "data")]
+    with_client(StdioServerParameters(command=sys.executable, args=command, env=environment()), ask)
 
 
 def test_a_client_that_speaks_nonsense_is_answered_and_the_next_line_counts(data: Path) -> None:

@@ -26,6 +26,7 @@ from homing.mcp.library import (
     ServerRequestContext,
 )
 from homing.skills.skill import Skill, one_line
+from homing.text.readable import readable
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -52,11 +53,11 @@ class Resources:
         """The body of a skill's SKILL.md."""
         service = self._access(ctx).app.skills
         keys = skill_keys(_told(service.list_skills))
-        return _told(service.get_skill, next((one for one, key in keys.items() if key == skill), skill)).body
+        return _whole(_told(service.get_skill, next((one for one, key in keys.items() if key == skill), skill)).body)
 
     def document(self, project: str, document: str, ctx: Context) -> str:
         """The whole text of a document."""
-        return _told(self._access(ctx).app.documents.text, project, document)
+        return _whole(_told(self._access(ctx).app.documents.text, project, document))
 
     async def listing(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answers `resources/list` with what is there now; everything else goes on."""
@@ -121,6 +122,12 @@ def _position(cursor: Any) -> int:
     if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit()):
         raise MCPError(INVALID_PARAMS, f"INVALID_ARGUMENT: no cursor of this server: {cursor!r}")
     return int(cursor)
+
+
+def _whole(text: str) -> str:
+    """The text as the protocol can carry it: one that it cannot would end the session."""
+    shown: str = readable(text)
+    return shown
 
 
 def _told(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

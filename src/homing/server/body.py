@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from homing.channels.problems import NO_NUL, NOT_BLANK
-from homing.server.readable import readable
+from homing.text.readable import readable
 
 Query = Annotated[
     str, Field(min_length=1, max_length=10_000, pattern=NOT_BLANK, description="A question, in Chinese or English.")
