@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from homing.errors import (
+    Canceled,
     FileEncrypted,
     FileTooLarge,
     FileUnreadable,
@@ -387,3 +388,17 @@ def _member(archive: bytes, name: str) -> bytes:
 def _with_member(archive: bytes, name: str, content: str | bytes) -> bytes:
     held = zipfile.ZipFile(io.BytesIO(archive))
     return make_zip({one: held.read(one) for one in held.namelist()} | {name: content})
+
+
+def test_the_pages_of_a_pdf_are_told_as_they_are_read_and_reading_can_be_ended() -> None:
+    told: list[tuple[int, int]] = []
+
+    def enough(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == 2:
+            raise Canceled("enough")
+
+    content = make_pdf(["第一页"], ["第二页"], ["第三页"])
+    with pytest.raises(Canceled):
+        read_file(content, "a.pdf", limits=Limits(heard=enough))
+    assert told == [(1, 3), (2, 3)]

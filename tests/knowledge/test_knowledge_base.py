@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from homing.errors import (
+    Canceled,
     FileEncrypted,
     InvalidArgument,
     NotFound,
@@ -190,3 +191,25 @@ def test_names_that_nobody_can_read_are_refused(local: Open, name: str) -> None:
 @pytest.mark.parametrize("name", ["../../etc/passwd.txt", "C:\\fakepath\\passwd.txt", "/passwd.txt"])
 def test_folders_in_a_name_do_not_count(local: Open, name: str) -> None:
     assert local().upload(b"text", name).file.name == "passwd.txt"
+
+
+def test_an_upload_tells_how_far_it_is_and_one_that_is_called_off_changes_nothing(local: Open) -> None:
+    base = local(1)
+    base.upload(make_pdf(["旧的一页"]), "书.pdf")
+    told: list[tuple[int, int]] = []
+    new = make_pdf(["灯塔" * 400], ["海鸟" * 400], ["码头" * 400])
+    for calls in (1, 3, 4):
+
+        def stop(done: int, total: int, calls: int = calls) -> None:
+            told.append((done, total))
+            if len(told) == calls:
+                raise Canceled("enough")
+
+        told.clear()
+        with pytest.raises(Canceled):
+            base.upload(new, "书.pdf", progress=stop)
+        assert [hit.text for hit in base.search("旧的一页", files=["书.pdf"])] == ["旧的一页"]
+    told.clear()
+    done = base.upload(new, "书.pdf", progress=lambda done, total: told.append((done, total)))
+    chunks = done.file.chunks
+    assert told == [(1, 3), (2, 3), (3, 3), (0, chunks), (chunks, chunks)]

@@ -27,7 +27,7 @@ def read_pdf(content: bytes, filename: str, limits: Limits) -> FileText:
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileEncrypted(f"{filename} asks for a password; save it without one", details={"filename": filename})
         Counter(filename, "pages", limits.pages).add(len(reader.pages))
-        pages = list(_pages(reader, Counter(filename, "characters", limits.characters)))
+        pages = list(_pages(reader, Counter(filename, "characters", limits.characters), limits))
     blank = [number for number, text in pages if not text]
     if len(blank) == len(pages):
         raise FileWithoutText(
@@ -38,10 +38,13 @@ def read_pdf(content: bytes, filename: str, limits: Limits) -> FileText:
     return FileText(text, "pdf", filename, parts, _notes(blank))
 
 
-def _pages(reader: Any, counter: Counter) -> Iterator[tuple[int, str]]:
+def _pages(reader: Any, counter: Counter, limits: Limits) -> Iterator[tuple[int, str]]:
+    count = len(reader.pages)
     for number, page in enumerate(reader.pages, start=1):
         text = unwrapped(page.extract_text() or "")
         counter.add(len(text))
+        if limits.heard is not None:
+            limits.heard(number, count)
         yield number, text
 
 

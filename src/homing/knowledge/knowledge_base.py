@@ -28,7 +28,7 @@ BATCH = 64
 """Chunks embedded together: enough to fill the model's batches, few enough to show progress."""
 
 Progress = Callable[[int, int], None]
-"""Called with how many chunks are embedded, and how many there are."""
+"""Called with how many pages of a PDF are read, and how many there are; then with chunks that are embedded likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class KnowledgeBase:
         passages are found by words; they get their vectors with the next upload that finds it up again.
         """
         name = file_name(filename if filename is not None else "" if isinstance(source, bytes) else os.fspath(source))
-        read = read_file(source, name, limits=self._limits)
+        read = read_file(source, name, limits=replace(self._limits or Limits(), heard=progress))
         known = newest(self._versions()).get(name)
         fresh, records = _cut(read, self._shelf.chunks)
         if known is not None and known.digest == fresh.digest and known.info.embedded:
