@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import httpx2
@@ -93,6 +95,31 @@ def test_a_job_that_runs_stops_at_its_next_sign_of_progress_and_one_that_waits_a
     assert first.view.state == "cancelled"
 
 
+@pytest.mark.parametrize("step", range(1, 9))
+def test_a_job_that_is_cancelled_as_it_begins_either_runs_or_does_nothing(step: int) -> None:
+    job, seen, calls = Job("test", "x", "lin", shared=False), [], 0
+    cancelling = threading.Thread(target=job.cancel)
+
+    def work(report: Report) -> dict[str, int]:
+        seen.append(job.view.state)
+        return {}
+
+    def meddle(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+        if calls == step:
+            sys.setprofile(None)
+            cancelling.start()
+            cancelling.join(0.1)
+
+    sys.setprofile(meddle)
+    job.run(work)
+    sys.setprofile(None)
+    # Work on a job that is said to have ended would go on beside the next one of its kind.
+    assert seen in ([], ["running"])
+    assert job.ended
+
+
 def test_what_is_under_way_is_not_begun_twice_and_not_without_end(jobs: Jobs) -> None:
     release = threading.Event()
 
@@ -148,6 +175,16 @@ def test_who_asks_for_a_job_of_an_earlier_server_is_told_what_to_do(data: Homing
             assert answer.status_code == 404
             assert "until the server ends" in answer.json()["error"]["message"]
             assert "again" in answer.json()["error"]["message"]
+
+
+def test_where_one_stretch_of_work_follows_another_both_are_told(jobs: Jobs) -> None:
+    def work(report: Report) -> dict[str, int]:
+        for done, total in ((1, 600), (2, 600), (600, 600), (0, 48), (1, 48), (48, 48)):
+            report(done, total)
+        return {}
+
+    told = [(event.view.done, event.view.total) for event in ended(begin(jobs, work)).events_after(2)]
+    assert told == [(1, 600), (600, 600), (0, 48), (48, 48), (48, 48)]
 
 
 def test_events_are_bounded(jobs: Jobs) -> None:

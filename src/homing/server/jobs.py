@@ -79,10 +79,7 @@ class Job:
     def cancel(self) -> None:
         """Ask it to stop: at once where it waits, at its next sign of progress where it runs."""
         self._cancelled.set()
-        with self._lock:
-            waiting = self._view.state == "waiting"
-        if waiting:
-            self._change(state="cancelled", ended=time.time())
+        self._change(only_from="waiting", state="cancelled", ended=time.time())
 
     def events_after(self, number: int) -> list[Event]:
         """What happened since an event; where that is long gone, what is still remembered."""
@@ -102,9 +99,8 @@ class Job:
 
     def run(self, work: Work) -> None:
         """Do the work and remember how it ended. Never raises."""
-        if self.ended:
+        if not self._change(only_from="waiting", state="running"):
             return
-        self._change(state="running")
         try:
             result = work(self._report)
         except Canceled:
@@ -122,19 +118,22 @@ class Job:
         if self._cancelled.is_set():
             raise Canceled("the job was cancelled")
         now = time.monotonic()
-        if now - self._told_at >= PROGRESS_EVERY or done == total:
+        # The end of a stretch of work, and the beginning of another, are told whenever they come.
+        if now - self._told_at >= PROGRESS_EVERY or done == total or total != self._view.total:
             self._told_at = now
             self._change(done=done, total=total)
 
-    def _change(self, **changes: Any) -> None:
+    def _change(self, *, only_from: State | None = None, **changes: Any) -> bool:
+        """Whether it did change: what has ended stays, and nobody gets in between the look and the change."""
         with self._lock:
-            if self.ended:
-                return
+            if self.ended or only_from not in (None, self._view.state):
+                return False
             self._view = replace(self._view, **changes)
             self._events.append(Event(self._events[-1].number + 1, self._view))
             listeners = list(self._listeners)
         for listener in listeners:
             listener()
+        return True
 
 
 class Jobs:
