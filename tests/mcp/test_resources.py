@@ -81,6 +81,15 @@ def test_skills_that_share_a_name_have_addresses_of_their_own(tmp_path: Path) ->
         assert {read(server, uri).strip() for uri in uris} == {"the body of one", "the body of two"}
 
 
+@pytest.mark.parametrize("cursor", ["x", "", "-1", "1e3", "２", "9" * 30])
+def test_a_cursor_that_nobody_gave_out_is_refused(server: Any, cursor: str) -> None:
+    async def ask(client: Client) -> None:
+        await client.list_resources(cursor=cursor)
+
+    with pytest.raises(MCPError, match="INVALID_ARGUMENT: no cursor"):
+        with_client(server, ask)
+
+
 def test_a_long_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("homing.mcp.resources.PAGE", 2)
 
@@ -93,13 +102,8 @@ def test_a_long_list_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             if cursor is None:
                 return found
 
-    async def bad(client: Client) -> None:
-        await client.list_resources(cursor="x")
-
     with homing.open(tmp_path) as app:
         for number in range(5):
             app.documents.save("p", f"d{number}", "text")
         server = mcp_server(app)
         assert with_client(server, pages) == [["d0", "d1"], ["d2", "d3"], ["d4"]]
-        with pytest.raises(MCPError, match="cursor"):
-            with_client(server, bad)

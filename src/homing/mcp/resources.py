@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -119,7 +120,7 @@ def _if_installed(app: Homing) -> list[Skill]:
 def _position(cursor: Any) -> int:
     if cursor is None:
         return 0
-    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit()):
+    if not (isinstance(cursor, str) and re.fullmatch("[0-9]{1,12}", cursor)):
         raise MCPError(INVALID_PARAMS, f"INVALID_ARGUMENT: no cursor of this server: {cursor!r}")
     return int(cursor)
 
