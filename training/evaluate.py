@@ -2,8 +2,8 @@
 
     python evaluate.py --dev DEV_FOLDER --out eval.json teacher=TEACHER_FOLDER candidate=FOLDER ...
 
-A document is embedded as "name: text" (with --titles a passage as "title: text"), a query as it is; ranking is by
-cosine over the whole corpus of a set.
+A document is embedded as "name: text" (with --titles a passage as "title: text"), a query as it is, both as the product
+reads them: in windows of --length tokens, cut between sentences. Ranking is by cosine over the whole corpus of a set.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.nn import functional
 
 from encoder import Encoder, load
+from homing.embedders.local import SENTENCE_MARKS
+from homing.embedders.token_ids import windows
 
 SETS = (
     "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en",
     "agents_zh", "agents_en", "tools_bfcl", "tools_stabletoolbench",
 )  # fmt: skip
+MOST_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,18 @@ def read_set(folder: Path, joiner: str = ": ", titles: bool = False) -> Retrieva
 
 
 def embed(model: Encoder, tokenizer: Tokenizer, texts: list[str], *, length: int, dtype: torch.dtype) -> Tensor:
+    """The mean direction of a text's windows; what lies beyond MOST_TOKENS is not read."""
+    ends = {end for mark in SENTENCE_MARKS for end in tokenizer.encode(mark, add_special_tokens=False).ids}
+    every = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+    every = [ids if len(ids) <= MOST_TOKENS else ids[: MOST_TOKENS - 1] + ids[-1:] for ids in every]
+    cut = [windows(ids, length, ends=ends) for ids in every]
+    rows = embed_ids(model, [ids for one in cut for ids in one], dtype=dtype)
+    means = torch.stack([part.mean(0) for part in rows.split([len(one) for one in cut])])
+    return functional.normalize(means, dim=1)
+
+
+def embed_ids(model: Encoder, rows: list[list[int]], *, dtype: torch.dtype) -> Tensor:
     device = next(model.parameters()).device
-    rows = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-    rows = [ids if len(ids) <= length else ids[: length - 1] + ids[-1:] for ids in rows]
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
     result = torch.empty(len(rows), 384)
     with torch.inference_mode():

@@ -55,7 +55,7 @@ def fp32_provider(weights_folder: Path, like: Path, into: Path) -> LocalProvider
     write_model_folder(
         into, graph=build_fp32(load_file(weights_of(weights_folder)), config), tokenizer=folder.tokenizer(),
         name=folder.name + "-fp32", version=folder.version, dimensions=folder.dimensions,
-        max_tokens=folder.max_tokens, scale=None,
+        max_tokens=folder.max_tokens, window=folder.window, scale=None,
     )  # fmt: skip
     return LocalProvider(into)
 

@@ -37,8 +37,8 @@ def sample_texts(folder: Path, count: int, *, seed: int = 0) -> list[str]:
     return [*ODD, *(text for part in parts for text in part)]
 
 
-def observe(weights: Weights, config: BertConfig, tokenizer: Tokenizer, texts: Iterable[str]) -> Ranges:
-    """The smallest and largest value of every channel of every tap over all texts."""
+def observe(weights: Weights, config: BertConfig, tokenizer: Tokenizer, texts: Iterable[str], *, window: int) -> Ranges:
+    """The smallest and largest value of every channel of every tap over all texts, to `window` tokens."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
@@ -48,7 +48,7 @@ def observe(weights: Weights, config: BertConfig, tokenizer: Tokenizer, texts: I
     low: dict[str, np.ndarray] = {}
     high: dict[str, np.ndarray] = {}
     for text in texts:
-        ids = tokenizer.encode(text).ids[: config.max_tokens]
+        ids = tokenizer.encode(text).ids[:window]
         for tap, rows in zip(taps, session.run(taps, {"ids": np.array([ids], dtype=np.int64)}), strict=True):
             low[tap] = np.minimum(low.get(tap, np.inf), rows.min(axis=0))
             high[tap] = np.maximum(high.get(tap, -np.inf), rows.max(axis=0))

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from evaluate import read_set
-from export import SCALE_SETS, cosines_of_pairs
 from homing.embedders.local import LocalProvider
 from homing.vectors import Scale
+from scale import SCALE_SETS, cosines_of, together
 
 WIDTH, HEIGHT, MARGIN, BINS = 720, 320, 44, 60
 LABEL = 16  # more room at the right, for the label of the score axis
@@ -79,9 +79,9 @@ def main() -> None:
     provider = LocalProvider(args.model)
     if provider.scale is None:
         raise SystemExit(f"{args.model} has no scale to draw; export it first")
-    pairs = [cosines_of_pairs(provider, read_set(args.dev / name)) for name in SCALE_SETS]
-    related, unrelated = (np.concatenate(kind) for kind in zip(*pairs, strict=True))
-    args.out.write_text(picture(unrelated, related, provider.scale), encoding="utf-8")
+    cosines = together({name: cosines_of(provider, read_set(args.dev / name)) for name in SCALE_SETS})
+    unrelated = np.concatenate([cosines.random, cosines.near])
+    args.out.write_text(picture(unrelated, cosines.related, provider.scale), encoding="utf-8")
 
 
 if __name__ == "__main__":

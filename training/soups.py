@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from average import average
 from encoder import load
@@ -27,7 +27,10 @@ class Remembered:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer, self._known = tokenizer, {}
 
-    def encode_batch(self, texts: list[str]) -> list:
+    def encode(self, text: str, **options: bool) -> Encoding:
+        return self._tokenizer.encode(text, **options)
+
+    def encode_batch(self, texts: list[str]) -> list[Encoding]:
         if id(texts) not in self._known:
             self._known[id(texts)] = self._tokenizer.encode_batch(texts)
         return self._known[id(texts)]
@@ -40,9 +43,10 @@ def main() -> None:
     parser.add_argument("--dev", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--titles", action="store_true")
     args = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    sets = [read_set(args.dev / name, titles=True) for name in SETS]
+    sets = [read_set(args.dev / name, titles=args.titles) for name in SETS]
     tokenizer = Tokenizer.from_file(str(args.tokenizer))
     tokenizer.no_padding()
     tokenizer.no_truncation()

@@ -54,6 +54,13 @@ def test_its_identity_is_the_bundled_model() -> None:
     assert LOADED.dimensions == 384
 
 
+def test_another_version_of_a_model_has_another_identity(tmp_path: Path) -> None:
+    folder = shutil.copytree(BUNDLED, tmp_path / "model")
+    told = json.loads((folder / DESCRIPTION).read_text())
+    (folder / DESCRIPTION).write_text(json.dumps(told | {"version": "2"}))
+    assert LocalProvider(folder).id == "local/all-MiniLM-L6-v2-zh:2@384"
+
+
 def test_a_row_does_not_depend_on_batch_order_or_threads() -> None:
     texts = mixed_texts(400)
     together = LOADED.embed(texts)
@@ -106,6 +113,23 @@ def test_a_megabyte_is_cut_quickly_and_said_to_be() -> None:
     assert LOADED.truncated([chinese, english, word, "短"]) == [True, True, False, False]
     head = LOADED.embed([chinese[:2_000], english[:8_000]])
     np.testing.assert_array_equal(LOADED.embed([chinese, english]), head)
+
+
+def test_all_windows_of_a_longer_text_count_the_same() -> None:
+    parts = ["海鸟在灯塔上过夜。" * 20, "The invoice is due within thirty days. " * 20, "烤箱预热到两百度。" * 20]
+    whole = LOADED.embed(["".join(parts)])[0]
+    near = LOADED.embed(parts) @ whole
+    assert near.min() > 0.4
+    other_order = LOADED.embed(["".join(reversed(parts))])[0]
+    assert other_order @ whole > 0.95
+
+
+def test_a_longer_text_has_the_same_row_in_company() -> None:
+    texts = [*mixed_texts(6), "海鸟在灯塔上过夜。" * 60, "The invoice is due within thirty days. " * 60]
+    together = LOADED.embed(texts)
+    for place, text in enumerate(texts):
+        np.testing.assert_allclose(LOADED.embed([text])[0], together[place], atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1.0, atol=1e-5)
 
 
 def test_a_window_that_ends_inside_a_word_does_not_change_the_row() -> None:

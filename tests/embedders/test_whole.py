@@ -11,9 +11,9 @@ from homing.embedders.whole import embed_whole
 def test_the_end_of_a_long_text_counts_in_both_languages() -> None:
     model = LocalProvider()
     for filler, ending, question in (
-        ("城市道路的养护由各区的工程队负责，每年春季检查一次。" * 40, "员工每年有十五天带薪年假。", "年假有几天"),
+        ("城市道路的养护由各区的工程队负责，每年春季检查一次。" * 80, "员工每年有十五天带薪年假。", "年假有几天"),
         (
-            "The roads of the city are mended by the districts. " * 60,
+            "The roads of the city are mended by the districts. " * 150,
             "Employees have fifteen days of leave.",
             "annual leave",
         ),

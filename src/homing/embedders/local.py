@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homing.embedders.batches import plan_batches
-from homing.embedders.model_folder import BUNDLED, Check, ModelFolder
+from homing.embedders.model_folder import BUNDLED, FIRST_VERSION, Check, ModelFolder
 from homing.embedders.provider import Kind
 from homing.embedders.texts import checked_texts
-from homing.embedders.token_ids import TokenIds, token_ids
+from homing.embedders.token_ids import TokenIds, token_ids, windows
 from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady
-from homing.vectors import Matrix, Scale
+from homing.vectors import Matrix, Scale, normalise
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]
@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 TEXTS_AT_ONCE = 4096
 """How many texts are tokenised before they are embedded: enough that most have a neighbour of their length."""
-
-
+SENTENCE_MARKS = "。！？；.!?;"
+"""A text that is read in several windows is cut behind one of these."""
 SAME = 0.9995
 """Cosine above which two processors are said to compute the same; another order of additions alone stays above it."""
 
@@ -40,7 +40,8 @@ class LocalProvider:
 
     Keeps every promise of EmbeddingProvider; the row of a text is the same alone, in any batch, in any order and with
     any number of threads. Nothing is loaded before the first use or `load()`. `threads` bounds how many batches are
-    computed at once; by default one for each core this process may use.
+    computed at once; by default one for each core this process may use. A text longer than the model was taught to read
+    at once is read in several windows, cut between sentences, and gets the direction that they share.
 
     Each batch is computed by one thread, and threads share batches rather than the products inside one: nothing waits
     at a barrier after every node, so two cores do twice and sixteen cores many times the work of one, and the sums of
@@ -61,8 +62,9 @@ class LocalProvider:
 
     @property
     def id(self) -> str:
-        """`local/<model>@<dimensions>`."""
-        return f"local/{self._folder.name}@{self._folder.dimensions}"
+        """`local/<model>@<dimensions>`; from a model's second version on, `local/<model>:<version>@<dimensions>`."""
+        version = "" if self._folder.version == FIRST_VERSION else f":{self._folder.version}"
+        return f"local/{self._folder.name}{version}@{self._folder.dimensions}"
 
     @property
     def dimensions(self) -> int:
@@ -76,7 +78,7 @@ class LocalProvider:
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a text are read."""
+        """How many tokens of a text are read, in one window or several."""
         return self._folder.max_tokens
 
     def load(self) -> None:
@@ -103,10 +105,26 @@ class LocalProvider:
             yield token_ids(tokenizer, texts[start : start + TEXTS_AT_ONCE], most=self.max_tokens)
 
     def _fill(self, rows: Matrix, texts: list[TokenIds]) -> None:
-        batches = plan_batches([len(text.ids) for text in texts], workers=self._threads)
+        window = self._folder.window
+        if all(len(text.ids) <= window for text in texts):
+            return self._compute(rows, [text.ids for text in texts])
+        tokenizer, _ = self._model()
+        ends = {end for mark in SENTENCE_MARKS if (end := tokenizer.token_to_id(mark)) is not None}
+        cut = [windows(text.ids, window, ends=ends) for text in texts]
+        read = np.empty((sum(map(len, cut)), self.dimensions), dtype=np.float32)
+        self._compute(read, [ids for one in cut for ids in one])
+        first = 0
+        for position, one in enumerate(cut):
+            last = first + len(one)
+            rows[position] = read[first] if len(one) == 1 else normalise([read[first:last].mean(axis=0)])[0]
+            first = last
+        return None
+
+    def _compute(self, rows: Matrix, texts: list[list[int]]) -> None:
+        batches = plan_batches([len(ids) for ids in texts], workers=self._threads)
 
         def compute(batch: list[int]) -> None:
-            rows[batch] = self._run([texts[position].ids for position in batch])
+            rows[batch] = self._run([texts[position] for position in batch])
 
         workers = min(self._threads, len(batches))
         if workers == 1:

