@@ -107,7 +107,10 @@ def test_the_example_skills_are_found_in_both_languages(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_watched_folder_is_told_as_it_changes(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills", "git", front("git-commit", "生成Git提交信息"))
-    command = [sys.executable, "-c", "from homing.cli.main import run; run()", "skills", "scan", "skills", "--watch"]
+    # Where the tests run in the background, SIGINT is ignored from the start.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    run = heard + "from homing.cli.main import run; run()"
+    command = [sys.executable, "-c", run, "skills", "scan", "skills", "--watch"]
     with subprocess.Popen([*command, "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         reports = _reports(watching.stdout)
@@ -116,7 +119,7 @@ def test_a_watched_folder_is_told_as_it_changes(tmp_path: Path) -> None:
         report = next(reports)
         assert [entry["name"] for entry in report["entries"] if entry["outcome"] == "indexed"] == ["weather"]
         watching.send_signal(signal.SIGINT)
-        assert watching.wait() == 130
+        assert watching.wait(30) == 130
 
 
 def _reports(lines: Iterable[str]) -> Iterator[Any]:
