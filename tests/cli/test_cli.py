@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import homing
 from homing.cli.output import EXIT_CODES, exit_code
 from homing.errors import EmbeddingError, HomingError, InvalidArgument, RetrievalFailed, StoreError
 from tests.cli.shell import Shell
@@ -84,6 +85,16 @@ def test_a_folder_that_cannot_be_indexed_says_so_and_is_searched_with_data_elsew
     assert done.returncode == 5
     assert "--data" in done.stderr
     assert shell.json("search", "灯塔", "notes", "--data", str(tmp_path / "elsewhere"))["hits"]
+
+
+def test_half_an_emoji_that_an_editor_saved_is_written_as_its_escape(shell: Shell, tmp_path: Path) -> None:
+    with homing.open(tmp_path / "data") as app:
+        app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里").wait(10)
+    shown = shell("docs", "show", "日记", "周一")
+    assert (shown.returncode, shown.stdout) == (0, "钥匙 \\ud83d 在抽屉里\n")
+    assert shell.json("docs", "show", "日记", "周一")["text"] == "钥匙 \ud83d 在抽屉里"
+    found = shell("docs", "search", "日记", "钥匙")
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_embed_prints_vectors_as_json_and_nearness_for_people(shell: Shell) -> None:

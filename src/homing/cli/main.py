@@ -31,7 +31,7 @@ from homing.cli import (
     switching,
     tokens,
 )
-from homing.cli.output import exit_code, print_error
+from homing.cli.output import exit_code, print_error, write_anything
 from homing.errors import HomingError
 
 app = typer.Typer(
@@ -90,6 +90,7 @@ def options(
 
 def run() -> None:
     """The entry point of the `homing` command."""
+    write_anything()
     try:
         app(prog_name="homing")
     except HomingError as error:
