@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from homing.cli.shapes.answers import ListedSkill
 from homing.cli.typescript import fields_of
@@ -20,6 +20,8 @@ def misfits(value: Any, kind: Any, at: str = "$") -> Iterator[str]:
     origin, arguments = get_origin(kind), get_args(kind)
     if inside is not None:
         yield from _object(value, inside, kind, at)
+    elif origin is Annotated:
+        yield from misfits(value, arguments[0], at)
     elif origin in (Union, types.UnionType):
         if all(any(misfits(value, one, at)) for one in arguments):
             yield f"{at}: {value!r} is none of {kind}"
