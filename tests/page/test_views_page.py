@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,12 +228,26 @@ def test_the_map_shows_vectors_by_source_and_the_question_among_them(browser: Br
         assert page.locator(".legend li").all_inner_texts() == ["知识", "观察"]
 
 
-def test_health_shows_what_the_doctor_found(browser: Browser, address: str) -> None:
-    with visit(browser, address, "#/health") as page:
+NAMES_AND_NUMBERS = {"zh-CN": ("版本", "索引大小", "向量设置"), "en-US": ("versions", "index sizes", "embedding")}
+
+
+@pytest.mark.parametrize(("language", "search"), [("zh-CN", "搜索 zh semantic"), ("en-US", "search zh semantic")])
+def test_health_shows_what_the_doctor_found_in_the_language_of_the_page(
+    browser: Browser, address: str, language: str, search: str
+) -> None:
+    with visit(browser, address, "#/health", language=language) as page:
         page.wait_for_selector(".finding")
-        found = page.locator(".findings").inner_text()
-        assert "search zh semantic" in found
         assert page.locator(".finding.fail").count() == 0
+        found = dict(
+            page.locator(".finding").evaluate_all(
+                "all => all.map(one => [one.querySelector('strong').innerText, one.querySelector('p').innerText])"
+            )
+        )
+    assert search in found
+    assert set(NAMES_AND_NUMBERS[language]) <= set(found)
+    for check, detail in found.items():
+        if check not in NAMES_AND_NUMBERS[language]:
+            assert bool(re.search("[\u4e00-\u9fff]", detail)) == (language == "zh-CN"), (check, detail)
 
 
 def test_a_result_of_an_evaluation_is_drawn(browser: Browser, address: str, tmp_path: Path) -> None:

@@ -36,6 +36,9 @@ PROBES = {
 """Per language a question, and the text that answers it; each must be found among the others by both legs."""
 
 
+REINSTALL = "pip install --force-reinstall homing"
+
+
 def diagnose(settings: Settings, *, live: bool = False) -> list[Finding]:
     """Run every check. Never raises: what a check raises is its finding.
 
@@ -74,22 +77,25 @@ def _versions() -> list[Finding]:
         try:
             told.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            return [Finding("versions", "fail", f"{name} is not installed", "pip install --force-reinstall homing")]
+            return [Finding("versions", "fail", f"{name} is not installed", REINSTALL, f"没有安装 {name}")]
     return [Finding("versions", "ok", ", ".join(told))]
 
 
 def _model(settings: Settings) -> list[Finding]:
     embedder = resolve_embedder(settings)
     if embedder is None:
-        return [Finding("model", "skip", "embeddings are off (embedding.provider is empty): keywords only")]
+        told = "embeddings are off (embedding.provider is empty): keywords only"
+        return [Finding("model", "skip", told, detail_zh="没有启用向量（embedding.provider 为空）：只用关键词")]
     started = time.perf_counter()
     rows = embedder.embed([text for pair in PROBES.values() for text in pair])
     milliseconds = (time.perf_counter() - started) * 1000
     related, unrelated = float(rows[0] @ rows[1]), float(rows[0] @ rows[3])
     detail = f"{embedder.id}: related {related:.2f}, unrelated {unrelated:.2f}, first answer in {milliseconds:.0f} ms"
+    zh = f"{embedder.id}：相关 {related:.2f}，无关 {unrelated:.2f}，首次回答用时 {milliseconds:.0f} 毫秒"
     if related <= unrelated:
-        return [Finding("model", "fail", detail, "homing models list: choose a model that knows Chinese and English")]
-    return [Finding("model", "ok", detail)]
+        mend = "homing models list: choose a model that knows Chinese and English"
+        return [Finding("model", "fail", detail, mend, zh)]
+    return [Finding("model", "ok", detail, detail_zh=zh)]
 
 
 def _search(settings: Settings) -> list[Finding]:
@@ -121,15 +127,21 @@ def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> I
         found = search(PROBES[language][0], "doctor", store=store, embedder=embedder, options=options)
         name = f"search {language} {leg}"
         if found.degraded or [hit.id for hit in found] != [language]:
-            yield Finding(name, "fail", f"the probe was not found ({found.reason or 'no hit'})", "report this as a bug")
+            told, zh = (
+                f"the probe was not found ({found.reason or 'no hit'})",
+                f"没有找到探针（{found.reason or '无结果'}）",
+            )
+            yield Finding(name, "fail", told, "report this as a bug", zh)
         else:
-            yield Finding(name, "ok", f"written, searched and found in {found.timings['total_ms']:.0f} ms")
+            took = f"{found.timings['total_ms']:.0f}"
+            zh = f"写入、搜索、找到，用时 {took} 毫秒"
+            yield Finding(name, "ok", f"written, searched and found in {took} ms", detail_zh=zh)
 
 
 def _data(settings: Settings) -> list[Finding]:
     database = settings.data / "homing.db"
     if not settings.store and not database.exists():
-        return [Finding("data", "skip", f"nothing in {settings.data} yet")]
+        return [Finding("data", "skip", f"nothing in {settings.data} yet", detail_zh=f"{settings.data} 里还没有内容")]
     store = open_store(settings.store_url)
     try:
         embedder = resolve_embedder(settings)
@@ -143,15 +155,17 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
         name = f"collection {info.name}"
         waiting = info.records - info.embedded
         told = f"{info.records} records, {info.embedded} embedded by {info.model or 'nothing'}"
+        zh = f"共 {info.records} 条，{info.embedded} 条有向量" + (f"（{info.model}）" if info.model else "")
         if embedder is not None and info.model and info.model != embedder.id:
-            yield Finding(name, "warn", f"{told}, but the model is now {embedder.id}", "homing models default")
+            now = f"{told}, but the model is now {embedder.id}"
+            yield Finding(name, "warn", now, "homing models default", f"{zh}，但现在的模型是 {embedder.id}")
         elif embedder is not None and info.model and waiting:
             mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
             mend = "homing docs reindex" if info.name.startswith(DOCUMENTS) else mend
             mend = "homing knowledge embed" if info.name.startswith(CHUNKS) else mend
-            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend)
+            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")
         else:
-            yield Finding(name, "ok", told)
+            yield Finding(name, "ok", told, detail_zh=zh)
 
 
 def _sizes(store: Store) -> Iterator[Finding]:
@@ -165,10 +179,10 @@ def _integrity(store: Store) -> Iterator[Finding]:
     for problem in problems:
         yield Finding("database", "fail", problem, "restore a backup, or delete the data folder and index again")
     if not problems:
-        yield Finding("database", "ok", "records, vectors and keywords agree")
+        yield Finding("database", "ok", "records, vectors and keywords agree", detail_zh="记录、向量和关键词一致")
 
 
 def _mend(error: HomingError) -> str:
     if error.code == "MODEL_NOT_READY":
-        return "pip install --force-reinstall homing"
+        return REINSTALL
     return "homing config show" if error.code == "CONFIG_INVALID" else "see the message"

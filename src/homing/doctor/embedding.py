@@ -24,11 +24,9 @@ def configured(settings: Settings) -> list[Finding]:
     """What is wrong with the settings, each with the line to change; one line where nothing is."""
     embedding = settings.embedding
     if not embedding.provider_id and not embedding.provider:
-        return [
-            Finding(
-                CHECK, "skip", "not configured: embedding.provider_id and embedding.provider are empty; keywords only"
-            )
-        ]
+        told = "not configured: embedding.provider_id and embedding.provider are empty; keywords only"
+        zh = "没有配置：embedding.provider_id 和 embedding.provider 都是空的；只用关键词"
+        return [Finding(CHECK, "skip", told, detail_zh=zh)]
     problems = [*_provider(settings), *_recall(embedding)]
     return problems or [Finding(CHECK, "ok", _told(settings))]
 
@@ -41,7 +39,8 @@ def remote_unasked(settings: Settings) -> Finding | None:
         return Finding("model", "fail", f"{error.code}: {error.message}", "homing config show")
     if embedder is None or embedder.id.startswith(ON_THIS_MACHINE):
         return None
-    return Finding("model", "skip", f"{embedder.id} is behind an API and was not asked", "homing doctor --live")
+    told, zh = f"{embedder.id} is behind an API and was not asked", f"{embedder.id} 要走接口，这次没有问它"
+    return Finding("model", "skip", told, "homing doctor --live", zh)
 
 
 def answers(settings: Settings) -> list[Finding]:

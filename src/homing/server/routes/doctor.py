@@ -20,6 +20,9 @@ class FindingTold(Answer):
     check: str = Field(examples=["search zh semantic"])
     status: Literal["ok", "warn", "fail", "skip"]
     detail: str = Field(examples=["written, searched and found in 4 ms"])
+    detail_zh: str = Field(
+        description="The same in Chinese, where it was written.", examples=["写入、搜索、找到，用时 4 毫秒"]
+    )
     mend: str = Field(examples=["homing rag backfill"])
 
 
@@ -37,6 +40,7 @@ def run_doctor(caller: Administering) -> Diagnosis:
     return Diagnosis(
         healthy=healthy(findings),
         findings=[
-            FindingTold(check=one.check, status=one.status, detail=one.detail, mend=one.mend) for one in findings
+            FindingTold(check=one.check, status=one.status, detail=one.detail, detail_zh=one.detail_zh, mend=one.mend)
+            for one in findings
         ],
     )

@@ -3,7 +3,7 @@
 import { ask } from "../api.js";
 import { h, put } from "../dom.js";
 import { icon } from "../icons.js";
-import { named, t } from "../language.js";
+import { named, t, told } from "../language.js";
 import { failure } from "../messages.js";
 import { command, heading } from "../parts.js";
 
@@ -67,11 +67,17 @@ function finding(one) {
     h(
       "div",
       {},
-      h("strong", {}, one.check),
+      h("strong", {}, called(one.check)),
       h("span", { class: "unseen" }, ` ${named("status", one.status)} `),
-      h("p", { class: "muted" }, one.detail),
+      h("p", { class: "muted" }, told({ zh: one.detail_zh || one.detail, en: one.detail })),
       mend &&
         (mend.startsWith("homing ") || mend.startsWith("pip ") ? command(mend) : h("p", { class: "small" }, mend)),
     ),
   );
+}
+
+/** What a check is called: its first word in the language of the page, and what it is about as the server names it. */
+function called(check) {
+  const [kind, ...about] = check.split(" ");
+  return check === "index sizes" ? named("check", "sizes") : [named("check", kind), ...about].join(" ");
 }
