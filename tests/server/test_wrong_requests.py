@@ -80,6 +80,11 @@ def test_a_body_that_is_no_json_object_is_told_how_to_be_one(
             "body.nonsense: is not known; it takes query, sources, project, limit",
         ),
         ("/search", {}, "body.query: is required"),
+        (
+            "/search",
+            {"qurey": "x"},
+            "body.query: is required; body.qurey: is not known (did you mean query?); it takes query,",
+        ),
         ("/search", {"query": " \n\t　"}, "body.query: is blank; it needs at least one character that can be seen"),
         ("/rag/remember", {"text": "x", "id": "a\0b"}, "body.id: has a NUL character in it; leave that out"),
         (
@@ -97,6 +102,15 @@ def test_a_wrong_field_is_named_with_what_it_should_be(
     client: TestClient, path: str, body: dict[str, Any], told: str
 ) -> None:
     assert refused(client, 422, "VALIDATION_FAILED", "POST", path, json=body).startswith(told)
+
+
+@pytest.mark.parametrize("path", ["/search", "/ipc/embedding:search"])
+def test_a_question_cut_in_the_middle_of_an_emoji_is_said_to_be(client: TestClient, path: str) -> None:
+    answer = client.post(path, content=rb'{"projectId": "novel", "query": "\ud83d"}', headers=JSON)
+    assert answer.status_code in (400, 422)
+    assert "query: has half of a character in it" in answer.json()["error"]["message"].replace(
+        "query has", "query: has"
+    )
 
 
 def test_numbers_that_json_does_not_have_are_refused(client: TestClient) -> None:

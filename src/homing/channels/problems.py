@@ -8,6 +8,8 @@ from typing import Any
 
 LONGEST_NAME = 64
 
+UNKNOWN = "is not known"
+
 NOT_BLANK = r"\S"
 NO_NUL = r"^[^\x00]+$"
 EMPTY_OR_NO_NUL = r"^[^\x00]*$"
@@ -30,7 +32,9 @@ def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> str:
         return "is required"
     if kind == "extra_forbidden":
         close = difflib.get_close_matches(str(error["loc"][-1])[:LONGEST_NAME], fields, n=1)
-        return f"is not known (did you mean {close[0]}?)" if close else "is not known"
+        return f"{UNKNOWN} (did you mean {close[0]}?)" if close else UNKNOWN
+    if kind == "string_unicode":
+        return "has half of a character in it, as when an emoji is cut in two; send whole ones"
     if kind == "string_pattern_mismatch":
         return _WORDS.get(error["ctx"]["pattern"], message)
     return message.replace("Input should", "should").replace("String should", "should").replace("List should", "should")

@@ -10,10 +10,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
 from pydantic import BaseModel
 
-from homing.channels.problems import LONGEST_NAME, problem
+from homing.channels.problems import LONGEST_NAME, UNKNOWN, problem
 
 AS_JSON = "should be a JSON object, sent with `content-type: application/json`"
 AS_FILE = "should be a file: send multipart/form-data in which its part has a filename"
+MOST_TOLD = 3
+"""Problems that a sentence tells; the details have all of them."""
 NOT_AN_OBJECT = frozenset({"missing", "model_type", "model_attributes_type", "dict_type"})
 
 
@@ -24,11 +26,12 @@ def problems_of(error: RequestValidationError, request: Request) -> list[dict[st
 
 
 def in_words(problems: Sequence[Mapping[str, str]], request: Request) -> str:
-    """The first problem, and which fields there are where one is not known."""
-    first = problems[0]
-    told = f"{first['where']}: {first['message']}"
+    """The first problems, and which fields there are where one is not known."""
+    first = problems[:MOST_TOLD]
+    told = "; ".join(f"{one['where']}: {one['message']}" for one in first)
     fields = _fields(request)
-    return f"{told}; it takes {', '.join(fields)}" if "is not known" in first["message"] and fields else told
+    unknown = any(one["message"].startswith(UNKNOWN) for one in first)
+    return f"{told}; it takes {', '.join(fields)}" if unknown and fields else told
 
 
 def _told(error: Mapping[str, Any], fields: Sequence[str], form: bool) -> str:
