@@ -137,6 +137,10 @@ def test_lines_are_short_on_a_terminal() -> None:
     assert "\n" not in ShortLines().format(record)
     warning = logging.makeLogRecord({"name": "x", "levelname": "WARNING", "msg": "灯塔 %s", "args": ("1",)})
     assert ShortLines().format(warning).endswith("warning: 灯塔 1")
+    forged = logging.LogRecord(
+        "homing", logging.WARNING, "", 0, "giving up on %s", ("a\n12:00:00  200 \x1b[31m",), None
+    )
+    assert ShortLines().format(forged).endswith("warning: giving up on a�12:00:00  200 �[31m")
     assert '"message": "灯塔 1"' in JsonLines().format(warning)
 
 

@@ -43,12 +43,16 @@ class ShortLines(logging.Formatter):
         at = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields = record.__dict__
         if "status" in fields:
-            path = "".join(char if char.isprintable() else "�" for char in fields["path"])
-            return f"{at}  {fields['status']} {fields['method']} {path}  {fields['ms']} ms"
-        told = f"{at}  {record.levelname.lower()}: {record.getMessage()}"
+            return f"{at}  {fields['status']} {fields['method']} {_on_one_line(fields['path'])}  {fields['ms']} ms"
+        told = f"{at}  {record.levelname.lower()}: {_on_one_line(record.getMessage())}"
         if query := fields.get("query"):
             told += f" {query!r}"
         return told + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+
+
+def _on_one_line(text: str) -> str:
+    """Names that callers choose are in what is logged: none of them moves the cursor, or begins a line of its own."""
+    return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def log_to_stderr(*, as_json: bool, level: int = logging.INFO) -> None:
