@@ -30,8 +30,8 @@ def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
     left between two items that stayed was edited there: it is paired in order, so an edited paragraph keeps its
     identity. Takes `n log n`.
     """
-    front = _common(old, new)
-    back = _common(old[front:][::-1], new[front:][::-1])
+    front = alike_from_the_start(old, new)
+    back = alike_from_the_start(old[front:][::-1], new[front:][::-1])
     former: list[int | None] = [None] * len(new)
     former[:front] = range(front)
     for at in range(back):
@@ -58,7 +58,8 @@ def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
     )
 
 
-def _common(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
+def alike_from_the_start(old: Sequence[object], new: Sequence[object]) -> int:
+    """How many are the same, one by one, before the first that differs."""
     count = 0
     for one, other in zip(old, new, strict=False):
         if one != other:

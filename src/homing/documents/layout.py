@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from homing.documents.alignment import alike_from_the_start
+
 SHORTEST = 8_192
 LONGEST = 32_768
 """Characters of a block. Between the two it ends before a chunk that is chosen by what it says, one in 32: so the
@@ -115,19 +117,9 @@ def rewrite(
     starts = stored.starts()
     old = [(stored.text[starts[at] : starts[at + 1]], stored.chunks[at]) for at in range(first, last)]
     new = [(block.text, block.chunks) for block in fresh]
-    front = _alike(old, new)
-    back = _alike(old[front:][::-1], new[front:][::-1])
+    front = alike_from_the_start(old, new)
+    back = alike_from_the_start(old[front:][::-1], new[front:][::-1])
     return Rewrite(first + front, len(stored.blocks) - last + back, fresh[front : len(fresh) - back])
-
-
-def _alike(old: Sequence[tuple[str, Held]], new: Sequence[tuple[str, Held]]) -> int:
-    """How many blocks are the same from the start."""
-    count = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
 
 
 def common_start(old: str, new: str, step: int = 1 << 16) -> int:
