@@ -66,28 +66,24 @@ class TestStandard(RetrieversIntegrationTests):
         return "limit"
 
 
-class TestEmbeddings(EmbeddingsUnitTests):
+class Ours:
+    """What LangChain's suites for embeddings are to try."""
+
+    @property
+    def embeddings_class(self) -> type[Embeddings]:
+        return HomingEmbeddings
+
+    @property
+    def embedding_model_params(self) -> dict[str, Any]:
+        return {"provider": FakeEmbedder()}
+
+
+class TestEmbeddings(Ours, EmbeddingsUnitTests):
     """LangChain's suite for embeddings."""
 
-    @property
-    def embeddings_class(self) -> type[Embeddings]:
-        return HomingEmbeddings
 
-    @property
-    def embedding_model_params(self) -> dict[str, Any]:
-        return {"provider": FakeEmbedder()}
-
-
-class TestEmbedding(EmbeddingsIntegrationTests):
+class TestEmbedding(Ours, EmbeddingsIntegrationTests):
     """And the one that embeds."""
-
-    @property
-    def embeddings_class(self) -> type[Embeddings]:
-        return HomingEmbeddings
-
-    @property
-    def embedding_model_params(self) -> dict[str, Any]:
-        return {"provider": FakeEmbedder()}
 
 
 def test_it_is_a_retriever_of_the_namespace_that_its_users_know() -> None:

@@ -24,6 +24,7 @@ from homing.models.switch import BATCH
 from homing.search import HybridOptions
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.conftest import KEY
+from tests.models.remote import add_remote_model
 
 OLD = LocalProvider().id
 NEW = "openai/text-embedding-3-small@512"
@@ -37,10 +38,7 @@ def app(tmp_path: Path) -> Iterator[Homing]:
 
 @pytest.fixture
 def remote(app: Homing, api: LoopbackApi) -> LLMModel:
-    config = app.models.config
-    config.ensure_default_embedding_model()
-    config.create_provider("openai", "openai", api_key=KEY, base_url=api.url + "/v1")
-    return config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
+    return add_remote_model(app, api, KEY)
 
 
 def fill(app: Homing, count: int = 150) -> None:

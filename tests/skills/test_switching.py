@@ -22,6 +22,7 @@ from homing.models import switch
 from homing.models.records import LLMModel
 from homing.skills import Skill
 from homing.testing.loopback import Fault, LoopbackApi
+from tests.models.remote import add_remote_model
 
 OLD = LocalProvider().id
 NEW = "openai/text-embedding-3-small@512"
@@ -48,10 +49,7 @@ def app(tmp_path: Path) -> Iterator[Homing]:
 
 @pytest.fixture
 def remote(app: Homing, api: LoopbackApi) -> LLMModel:
-    config = app.models.config
-    config.ensure_default_embedding_model()
-    config.create_provider("openai", "openai", api_key=KEY, base_url=api.url + "/v1")
-    return config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
+    return add_remote_model(app, api, KEY)
 
 
 def model_of_skills(app: Homing) -> str:
