@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -148,9 +149,12 @@ def test_an_upload_replaces_nothing_that_is_there_under_its_name(
         for number, name in enumerate(("航海.md", "航海.txt", "航海.md")):
             with page.expect_response(lambda answer: answer.request.method == "PUT"):
                 page.set_input_files("input[type=file]", str(tmp_path / str(number) / name))
-            page.wait_for_load_state("networkidle")
+            becomes(page.locator(".cards strong").filter(has_text="航海"), 1 if number == 0 else 2)
         assert page.locator(".cards strong").filter(has_text="航海").all_inner_texts() == ["航海", "航海.txt"]
-        kept = [page.request.get(f"{address}/documents/novel/{name}").json()["text"] for name in ("航海", "航海.txt")]
+        # Uploads go to the first project there is.
+        project = page.request.get(f"{address}/documents").json()["projects"][0]["id"]
+        where = f"{address}/documents/{quote(project)}"
+        kept = [page.request.get(f"{where}/{quote(name)}").json()["text"] for name in ("航海", "航海.txt")]
     assert kept == ["第一本。", "第二本。"]
 
 
@@ -217,7 +221,7 @@ def test_a_question_back_can_be_answered_with_a_click(browser: Browser, address:
 
 
 def test_the_map_shows_vectors_by_source_and_the_question_among_them(browser: Browser, address: str) -> None:
-    with visit(browser, address, "#/map?q=海鸟") as page:
+    with visit(browser, address, "#/map?q=写海鸟论文的女孩") as page:
         page.wait_for_selector(".map .query")
         for source in ("skills", "documents", "memory"):
             assert page.locator(f".map .point.of-{source}").count() >= 1
