@@ -157,11 +157,14 @@ class Asked:
 
 
 def measure(address: str, pid: int, clients: int, seconds: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Ask for a while, from a process of its own; what was answered, and the memory before and after."""
+    """Ask for a while, from a process of its own; what was answered, and the memory meanwhile."""
     with get_context("spawn").Pool(1) as pool:
         pool.apply(ask, (address, clients, WARM, 1))
         before, spent = resident(pid), processor_seconds(pid)
-        seen: Asked = pool.apply(ask, (address, clients, seconds, 2))
+        asking = pool.apply_async(ask, (address, clients, seconds, 2))
+        asking.wait(seconds / 2)
+        half = resident(pid)
+        seen: Asked = asking.get()
         after, spent = resident(pid), processor_seconds(pid) - spent
     every = sorted(one for times in seen.seconds.values() for one in times)
     answered = sum(seen.statuses.values())
@@ -173,6 +176,7 @@ def measure(address: str, pid: int, clients: int, seconds: float) -> tuple[dict[
         "errors": answered - seen.statuses[200] + seen.lost,
         "degraded %": round(100 * seen.degraded / max(1, answered)),
         "MB at begin": round(before / 1024),
+        "MB at half": round(half / 1024),
         "MB at end": round(after / 1024),
     }
     routes = [
