@@ -12,8 +12,17 @@ import pytest
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import STEPS, DeadLetter, EmbedRequest, Outbox
 from homing.database import Database
-from homing.embedders.provider import Kind
-from homing.errors import EmbeddingError, InvalidArgument, InvalidKey, ProviderUnavailable, RateLimited, StoreError
+from homing.embedders.chosen import Chosen
+from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.errors import (
+    EmbeddingError,
+    InvalidArgument,
+    InvalidKey,
+    ModelNotReady,
+    ProviderUnavailable,
+    RateLimited,
+    StoreError,
+)
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
@@ -284,6 +293,30 @@ def test_dead_letters_of_an_older_file_are_kept(tmp_path: Path) -> None:
     [letter] = Outbox(database).dead_letters()
     assert letter == DeadLetter(EmbedRequest("notes", "a", "毒"), "no", 3, 2.0)
     database.close()
+
+
+def test_a_collection_whose_model_is_gone_keeps_no_other_waiting(tmp_path: Path) -> None:
+    def choose(identity: str) -> EmbeddingProvider:
+        if identity in ("", FakeEmbedder().id):
+            return FakeEmbedder()
+        raise ModelNotReady(f"{identity} is not configured any more")
+
+    parts = Parts(tmp_path / "homing.db", FakeEmbedder(model="former"))
+    parts.buffer.enqueue_all([EmbedRequest("former", key, "他一个人守着灯塔") for key in ("a", "z")])
+    assert parts.buffer.flush()
+    now = EmbeddingBuffer(Chosen(FakeEmbedder(), choose), parts.store, parts.database, QUICK)
+    now.enqueue_all(
+        [
+            EmbedRequest("former", "b", "海鸥每天清晨飞过"),
+            note("c", "The market was loud"),
+            EmbedRequest("former", "a", None),
+        ]
+    )
+    assert not now.flush()
+    assert parts.stored() == {"c": "The market was loud"}
+    assert {one.id: one.embedding is None for one in parts.store.records("former")} == {"b": True, "z": False}
+    assert now.waiting("former") == 1
+    parts.close()
 
 
 def test_without_a_provider_texts_are_kept_for_keywords(tmp_path: Path) -> None:

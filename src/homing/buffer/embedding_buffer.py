@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ NOT_THE_TEXTS_FAULT = (
 )
 
 
+REMOVALS = "-"
+"""In place of a model: what is removed needs none."""
 POLL = 0.25
 """Seconds between two looks for what other processes queued."""
 SHORTEST_POLL = 0.01
@@ -103,7 +106,7 @@ class EmbeddingBuffer:
         self._drains_asked = 0
         self._drains_done = 0
         self._at_work = 0
-        self._failures = 0
+        self._failures: Counter[str] = Counter()
         self._warned_full = False
         self._threads: list[threading.Thread] = []
 
@@ -258,22 +261,38 @@ class EmbeddingBuffer:
             claimed = self._outbox.claim(batch_size or self._options.batch_size, self._options.batch_bytes)
             if claimed:
                 self._warn_when_full()
-                self._process(claimed)
+                self._process_by_model(claimed)
             return bool(claimed)
         finally:
             with self._wake:
                 self._at_work -= 1
 
-    def _process(self, claimed: Sequence[Claimed]) -> None:
+    def _process_by_model(self, claimed: Sequence[Claimed]) -> None:
+        """A collection whose model is down, or gone, is no reason for the others to wait."""
+        try:
+            model_by_collection = {one.request.collection: "" for one in claimed}
+            for collection in model_by_collection if self.embeds else ():
+                model_by_collection[collection] = model_of(self._store, collection)
+        except StoreError as error:
+            self._wait_for_better_times(claimed, error, "")
+            return
+        parts: dict[str, list[Claimed]] = {}
+        for one in claimed:
+            model = REMOVALS if one.request.text is None else model_by_collection[one.request.collection]
+            parts.setdefault(model, []).append(one)
+        for model, part in parts.items():
+            self._process(part, model)
+
+    def _process(self, claimed: Sequence[Claimed], model: str) -> None:
         try:
             self._remove([one for one in claimed if one.request.text is None])
             self._keep([one for one in claimed if one.request.text is not None])
         except NOT_THE_TEXTS_FAULT as error:
-            self._wait_for_better_times(claimed, error)
+            self._wait_for_better_times(claimed, error, model)
         except Exception as error:
-            self._find_the_culprit(claimed, error)
+            self._find_the_culprit(claimed, error, model)
         else:
-            self._failures = 0
+            del self._failures[model]
             self._outbox.done(claimed)
 
     def _remove(self, claimed: Sequence[Claimed]) -> None:
@@ -295,9 +314,9 @@ class EmbeddingBuffer:
         """A collection keeps the model of its vectors, whatever the default is by now."""
         return None if self._provider is None else provider_for(self._provider, model_of(self._store, collection))
 
-    def _wait_for_better_times(self, claimed: Sequence[Claimed], error: HomingError) -> None:
-        self._failures += 1
-        seconds = min(self._options.backoff * 2 ** min(self._failures - 1, 30), self._options.longest_backoff)
+    def _wait_for_better_times(self, claimed: Sequence[Claimed], error: HomingError, model: str) -> None:
+        self._failures[model] += 1
+        seconds = min(self._options.backoff * 2 ** min(self._failures[model] - 1, 30), self._options.longest_backoff)
         seconds = max(seconds, getattr(error, "retry_after", None) or 0.0)
         log.warning("embedding %d texts is put off for %.1f s: %s", len(claimed), seconds, error)
         self._find_by_keywords_meanwhile([one for one in claimed if one.request.text is not None])
@@ -311,11 +330,11 @@ class EmbeddingBuffer:
         except StoreError as error:
             log.warning("cannot index %d texts by keywords either: %s", len(claimed), error)
 
-    def _find_the_culprit(self, claimed: Sequence[Claimed], error: Exception) -> None:
+    def _find_the_culprit(self, claimed: Sequence[Claimed], error: Exception, model: str) -> None:
         if len(claimed) > 1:
             half = len(claimed) // 2
-            self._process(claimed[:half])
-            self._process(claimed[half:])
+            self._process(claimed[:half], model)
+            self._process(claimed[half:], model)
             return
         alone = claimed[0]
         told = f"{getattr(error, 'code', type(error).__name__)}: {error}"
