@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.buffer.outbox import STEPS, DeadLetter, EmbedRequest, Outbox
+from homing.buffer.outbox import EmbedRequest
 from homing.database import Database
 from homing.embedders.chosen import Chosen
-from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.embedders.provider import EmbeddingProvider
 from homing.errors import (
-    EmbeddingError,
     InvalidArgument,
     InvalidKey,
     ModelNotReady,
@@ -25,58 +24,9 @@ from homing.errors import (
 )
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
-from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
-from homing.vectors import Matrix
 from tests.buffer.killed_writers import drain, kill
-
-QUICK = BufferOptions(batch_size=4, batch_seconds=0.05, backoff=0.01, attempts=2)
-
-
-class Parts:
-    """A buffer with what it stands on, all in one file."""
-
-    def __init__(self, path: Path, provider: FakeEmbedder | None = None, options: BufferOptions = QUICK) -> None:
-        self.provider = provider or FakeEmbedder()
-        self.store: Store = SqliteStore(path)
-        self.database = Database(path)
-        self.buffer = EmbeddingBuffer(self.provider, self.store, self.database, options)
-
-    def close(self) -> None:
-        self.buffer.stop(10)
-        self.database.close()
-        self.store.close()
-
-    def stored(self) -> dict[str, str]:
-        return {one.id: one.text for one in self.store.records("notes") if one.embedding is not None}
-
-
-class Choosy(FakeEmbedder):
-    """Refuses texts that contain 毒."""
-
-    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
-        if any("毒" in text for text in texts):
-            super().embed(texts, kind=kind)
-            raise EmbeddingError("cannot embed this")
-        return super().embed(texts, kind=kind)
-
-
-@pytest.fixture
-def parts(tmp_path: Path) -> Iterator[Parts]:
-    parts = Parts(tmp_path / "homing.db")
-    yield parts
-    parts.close()
-
-
-def note(key: str, text: str) -> EmbedRequest:
-    return EmbedRequest("notes", key, text, {"source": "test"})
-
-
-def until(condition: object, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+from tests.buffer.parts import QUICK, Parts, note, until
 
 
 def test_what_is_enqueued_is_embedded_in_the_background(parts: Parts) -> None:
@@ -177,35 +127,6 @@ def test_what_is_not_the_texts_fault_never_makes_dead_letters(parts: Parts, erro
     assert parts.buffer.pending == 1
 
 
-def test_a_poison_text_ends_alone_in_the_dead_letters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    parts = Parts(tmp_path / "homing.db", Choosy(), BufferOptions(batch_size=8, attempts=2))
-    parts.buffer.enqueue_all(note(str(number), "有毒" if number == 5 else f"好的 {number}") for number in range(8))
-    with caplog.at_level(logging.WARNING):
-        assert not parts.buffer.flush()
-        assert len(parts.stored()) == 7
-        assert parts.buffer.flush()
-    assert len(parts.stored()) == 7
-    [letter] = parts.buffer.dead_letters()
-    assert letter.request.id == "5"
-    assert letter.error == "EMBEDDING_FAILED: cannot embed this"
-    assert "giving up on notes/5" in caplog.text
-    parts.close()
-
-
-def test_dead_letters_can_be_retried_and_newer_text_revives_them(tmp_path: Path) -> None:
-    parts = Parts(tmp_path / "homing.db", Choosy(), BufferOptions(attempts=1))
-    parts.buffer.enqueue_all([note("a", "毒一"), note("b", "毒二")])
-    parts.buffer.flush()
-    assert len(parts.buffer.dead_letters()) == 2
-    parts.buffer.enqueue(note("a", "解药"))
-    assert [letter.request.id for letter in parts.buffer.dead_letters()] == ["b"]
-    assert parts.buffer.retry_dead_letters() == 1
-    parts.buffer.flush()
-    assert parts.stored() == {"a": "解药"}
-    assert [letter.request.id for letter in parts.buffer.dead_letters()] == ["b"]
-    parts.close()
-
-
 def test_what_was_stored_but_not_taken_off_the_queue_is_not_embedded_again(parts: Parts) -> None:
     parts.buffer.enqueue(note("a", "灯塔"))
     parts.buffer.flush()
@@ -268,31 +189,6 @@ def test_a_removal_does_not_wait_for_a_dead_provider(parts: Parts) -> None:
     parts.buffer.enqueue_all([EmbedRequest("notes", "a", None), note("b", "新的")])
     parts.buffer.flush()
     assert [record.id for record in parts.store.records("notes")] == ["b"]
-
-
-def test_a_removal_that_cannot_be_done_ends_alone_in_the_dead_letters(parts: Parts) -> None:
-    requests = [note("a", "灯塔"), EmbedRequest("notes", "half \0 a name", None), note("b", "lighthouse")]
-    parts.buffer.enqueue_all(requests)
-    parts.buffer.start()
-    # What came with it is embedded, and nothing waits for a worker that gave up in the middle.
-    until(lambda: parts.stored() == {"a": "灯塔", "b": "lighthouse"})
-    until(lambda: parts.buffer.pending == 0)
-    [letter] = parts.buffer.dead_letters()
-    assert (letter.request.id, letter.request.text) == ("half \0 a name", None)
-    assert "NUL" in letter.error
-    assert parts.buffer.waiting("notes") == 0
-    assert parts.buffer.waiting_of("notes", [letter.request.id]) == set()
-    assert parts.buffer.retry_dead_letters() == 1
-
-
-def test_dead_letters_of_an_older_file_are_kept(tmp_path: Path) -> None:
-    database = Database(tmp_path / "homing.db")
-    database.migrate("outbox", STEPS[:1])
-    with database.writing() as connection:
-        connection.execute("INSERT INTO dead_letters VALUES ('notes', 'a', '毒', '{}', 1.0, 2.0, 3, 'no')")
-    [letter] = Outbox(database).dead_letters()
-    assert letter == DeadLetter(EmbedRequest("notes", "a", "毒"), "no", 3, 2.0)
-    database.close()
 
 
 def test_a_collection_whose_model_is_gone_keeps_no_other_waiting(tmp_path: Path) -> None:
