@@ -107,7 +107,8 @@ class LocalProvider:
     def _fill(self, rows: Matrix, texts: list[TokenIds]) -> None:
         window = self._folder.window
         if all(len(text.ids) <= window for text in texts):
-            return self._compute(rows, [text.ids for text in texts])
+            self._compute(rows, [text.ids for text in texts])
+            return
         tokenizer, _ = self._model()
         ends = {end for mark in SENTENCE_MARKS if (end := tokenizer.token_to_id(mark)) is not None}
         cut = [windows(text.ids, window, ends=ends) for text in texts]
@@ -118,7 +119,6 @@ class LocalProvider:
             last = first + len(one)
             rows[position] = read[first] if len(one) == 1 else normalise([read[first:last].mean(axis=0)])[0]
             first = last
-        return None
 
     def _compute(self, rows: Matrix, texts: list[list[int]]) -> None:
         batches = plan_batches([len(ids) for ids in texts], workers=self._threads)
