@@ -163,7 +163,7 @@ class Database:
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)
         # What is deleted is overwritten: else a text that somebody wanted gone would stay in the file until its room is
-        # needed. It costs nothing that could be measured.
+        # needed. Writing takes no longer for it, dropping a collection about a sixth.
         connection.execute(
             f"PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {WAL_BYTES}; "
             "PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY"
