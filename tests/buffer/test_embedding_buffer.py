@@ -7,13 +7,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import apsw
 import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.database import Database
+from homing.database import database as connections
 from homing.embedders.chosen import Chosen
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import (
     InvalidArgument,
     InvalidKey,
@@ -25,6 +27,7 @@ from homing.errors import (
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
+from homing.vectors import Matrix
 from tests.buffer.killed_writers import drain, kill
 from tests.buffer.parts import QUICK, Parts, note, until
 
@@ -243,6 +246,30 @@ def test_a_store_that_fails_for_a_moment_costs_a_wait_and_nothing_else(tmp_path:
     assert buffer.flush()
     database.close()
     store.close()
+
+
+def test_a_database_that_is_locked_in_the_middle_of_a_batch_costs_a_wait_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connections, "BUSY_MS", 50)
+
+    class Locked(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+            if self.calls == 0:
+                other.execute("BEGIN IMMEDIATE")
+            return super().embed(texts, kind=kind)
+
+    parts = Parts(tmp_path / "homing.db", Locked())
+    other = apsw.Connection(str(tmp_path / "homing.db"))
+    parts.buffer.enqueue(note("a", "灯塔"))
+    parts.buffer.start()
+    # Neither the vector nor that it waits can be written.
+    until(lambda: "embedding buffer: " in caplog.text)
+    other.execute("ROLLBACK")
+    until(lambda: parts.stored() == {"a": "灯塔"})
+    until(lambda: parts.buffer.pending == 0)
+    other.close()
+    parts.close()
 
 
 def test_stop_without_draining_finishes_the_batch_under_way_and_keeps_the_rest(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from homing.buffer.batch import by_collection, is_kept, records_of
 from homing.buffer.outbox import Backlog, Claimed, DeadLetter, EmbedRequest, Outbox
 from homing.database import Database
 from homing.embedders.chosen import provider_for
@@ -26,7 +27,6 @@ from homing.errors import (
     StoreError,
     Timeout,
 )
-from homing.records import VectorRecord
 from homing.stores.store import Store
 from homing.stores.switching import model_of
 
@@ -107,6 +107,7 @@ class EmbeddingBuffer:
         self._drains_done = 0
         self._at_work = 0
         self._failures: Counter[str] = Counter()
+        self._left_behind: list[Claimed] = []
         self._warned_full = False
         self._threads: list[threading.Thread] = []
 
@@ -251,21 +252,40 @@ class EmbeddingBuffer:
                     self._wake.wait(min(POLL, max(self._options.batch_seconds, SHORTEST_POLL)))
 
     def _batch_is_due(self) -> bool:
+        self._give_back()
         return self._outbox.ready(self._options.batch_size, self._options.batch_seconds)
 
     def _run_batch(self, batch_size: int | None = None) -> bool:
         """One batch if anything is due; whether there was something."""
         with self._wake:
             self._at_work += 1
+        claimed: list[Claimed] = []
         try:
+            self._give_back()
             claimed = self._outbox.claim(batch_size or self._options.batch_size, self._options.batch_bytes)
             if claimed:
                 self._warn_when_full()
                 self._process_by_model(claimed)
             return bool(claimed)
+        except HomingError:
+            with self._wake:
+                self._left_behind += claimed
+            raise
         finally:
             with self._wake:
                 self._at_work -= 1
+
+    def _give_back(self) -> None:
+        """What could not even be put off, because the database was locked: nobody else takes it while it is leased."""
+        with self._wake:
+            left, self._left_behind = self._left_behind, []
+        if left:
+            try:
+                self._outbox.give_back(left)
+            except HomingError:
+                with self._wake:
+                    self._left_behind += left
+                raise
 
     def _process_by_model(self, claimed: Sequence[Claimed]) -> None:
         """A collection whose model is down, or gone, is no reason for the others to wait."""
@@ -296,19 +316,19 @@ class EmbeddingBuffer:
             self._outbox.done(claimed)
 
     def _remove(self, claimed: Sequence[Claimed]) -> None:
-        for collection, requests in _by_collection(claimed):
+        for collection, requests in by_collection(claimed):
             self._store.delete(collection, [one.id for one in requests])
 
     def _keep(self, claimed: Sequence[Claimed]) -> None:
         """Embed and store, except what a killed worker had stored but not taken off the queue."""
         fresh: dict[str, tuple[EmbeddingProvider | None, list[EmbedRequest]]] = {}
-        for collection, requests in _by_collection(claimed):
+        for collection, requests in by_collection(claimed):
             provider = self._provider_of(collection)
             known = {record.id: record for record in self._store.get(collection, [one.id for one in requests])}
             _, together = fresh.setdefault("" if provider is None else provider.id, (provider, []))
-            together += [one for one in requests if not _is_kept(one, known.get(one.id), provider)]
+            together += [one for one in requests if not is_kept(one, known.get(one.id), provider)]
         for provider, together in fresh.values():
-            self._store.upsert(_records(together, provider))
+            self._store.upsert(records_of(together, provider))
 
     def _provider_of(self, collection: str) -> EmbeddingProvider | None:
         """A collection keeps the model of its vectors, whatever the default is by now."""
@@ -324,9 +344,9 @@ class EmbeddingBuffer:
 
     def _find_by_keywords_meanwhile(self, claimed: Sequence[Claimed]) -> None:
         try:
-            for collection, requests in _by_collection(claimed):
+            for collection, requests in by_collection(claimed):
                 known = {record.id: record.text for record in self._store.get(collection, [one.id for one in requests])}
-                self._store.upsert(_records([one for one in requests if known.get(one.id) != one.text], None))
+                self._store.upsert(records_of([one for one in requests if known.get(one.id) != one.text], None))
         except StoreError as error:
             log.warning("cannot index %d texts by keywords either: %s", len(claimed), error)
 
@@ -350,29 +370,3 @@ class EmbeddingBuffer:
         if waiting >= self._options.full and not self._warned_full:
             log.warning("embedding buffer is behind: %d requests wait", waiting)
         self._warned_full = waiting >= self._options.full
-
-
-def _by_collection(claimed: Sequence[Claimed]) -> Iterable[tuple[str, list[EmbedRequest]]]:
-    grouped: dict[str, list[EmbedRequest]] = {}
-    for one in claimed:
-        grouped.setdefault(one.request.collection, []).append(one.request)
-    return grouped.items()
-
-
-def _records(requests: Sequence[EmbedRequest], provider: EmbeddingProvider | None) -> list[VectorRecord]:
-    texts = [one.text or "" for one in requests]
-    if provider is None or not requests:
-        return [
-            VectorRecord(one.id, one.collection, None, one.metadata, text)
-            for one, text in zip(requests, texts, strict=True)
-        ]
-    return [
-        VectorRecord(one.id, one.collection, row, one.metadata, text, provider.id)
-        for one, text, row in zip(requests, texts, provider.embed(texts), strict=True)
-    ]
-
-
-def _is_kept(request: EmbedRequest, record: VectorRecord | None, provider: EmbeddingProvider | None) -> bool:
-    if record is None or record.text != request.text or dict(record.metadata) != dict(request.metadata):
-        return False
-    return provider is None or (record.embedding is not None and record.model == provider.id)

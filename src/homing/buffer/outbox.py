@@ -175,6 +175,11 @@ class Outbox:
             )
             self._free(connection, claimed)
 
+    def give_back(self, claimed: Sequence[Claimed]) -> None:
+        """These are free to be claimed by anybody."""
+        with self._database.writing() as connection:
+            self._free(connection, claimed)
+
     def bury(self, claimed: Claimed, error: str) -> None:
         """This one will not be tried again by itself."""
         with self._database.writing() as connection:
