@@ -140,6 +140,24 @@ def test_few_are_kept_open_and_none_that_is_used_is_closed(data: Homing) -> None
 
 
 @pytest.mark.slow
+def test_the_users_are_known_by_their_whole_names_while_their_folders_are_opened(data: Homing) -> None:
+    names = ["林", "a" * 200]
+    tenants = Tenants(data, most=1)
+    for name in names:
+        with tenants.lease(name):
+            pass
+    written = {name: (tenants.folder(name) / "user.txt").stat() for name in names}
+    for name in names:
+        with tenants.lease(name):
+            assert set(tenants.known()) == {OWNER, *names}
+    # What is not written again is never read half-written.
+    for name, before in written.items():
+        after = (tenants.folder(name) / "user.txt").stat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+        assert [one.name for one in tenants.folder(name).glob("user.txt*")] == ["user.txt"]
+    tenants.close()
+
+
 def test_many_threads_open_a_user_once(data: Homing) -> None:
     tenants = Tenants(data)
 

@@ -7,7 +7,9 @@ server's. The owner is who runs the server; their folder is the server's itself.
 from __future__ import annotations
 
 import logging
+import os
 import re
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -133,9 +135,18 @@ class Tenants:
                 return
             folder = self.folder(user)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / NAME_FILE).write_text(user, encoding="utf-8")
+            _sign(folder, user)
             prepare(held.app)
             held.ready = True
+
+
+def _sign(folder: Path, user: str) -> None:
+    """Write whose folder it is: once, and whole, for whoever lists the users meanwhile would read half a name."""
+    signed = folder / NAME_FILE
+    if not signed.exists():
+        draft = folder / f"{NAME_FILE}.{secrets.token_hex(4)}"
+        draft.write_text(user, encoding="utf-8")
+        os.replace(draft, signed)
 
 
 def _close(app: Homing) -> None:
