@@ -20,17 +20,17 @@ from tests.documents.novel import Library, novel, paragraphs
 
 
 @pytest.mark.slow
-def test_a_document_of_megabytes(tmp_path: Path) -> None:
-    text = "\n\n".join("".join(paragraphs(3, seed=number)) + f"第{number}节。" for number in range(6_000))
-    assert len(text.encode()) > 2_000_000
+def test_a_document_of_ten_megabytes_and_a_hundred_thousand_paragraphs(tmp_path: Path) -> None:
+    text = "\n\n".join(f"{one}第{number}节。" for number, one in enumerate(paragraphs(100_000, seed=1)))
+    assert len(text.encode()) > 10_000_000
     with closing(Library(tmp_path, None)) as library:
         documents = library.documents
-        assert len(documents.save("p", "d", text).wait(300).changed) == 6_000
-        edited = text.replace("第3000节", "第三千节")
+        assert len(documents.save("p", "d", text).wait(300).changed) == 100_000
+        edited = text.replace("第50000节", "第五万节")
         saved = documents.save("p", "d", edited)
-        assert (len(saved.changed), len(saved.unchanged)) == (1, 5_999)
+        assert (len(saved.changed), len(saved.unchanged)) == (1, 99_999)
         assert documents.text("p", "d") == edited
-        [hit] = documents.search("p", "「第三千节」", mode="keyword")
+        [hit] = documents.search("p", "「第五万节」", mode="keyword")
         assert edited[hit.metadata["start_offset"] : hit.metadata["end_offset"]] == hit.text
         documents.buffer.stop(0, drain=False)
 
