@@ -158,13 +158,18 @@ def test_an_upload_replaces_nothing_that_is_there_under_its_name(
     assert kept == ["第一本。", "第二本。"]
 
 
-def test_a_file_that_cannot_be_read_is_refused_in_words(browser: Browser, address: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("language", "said"), [("en-US", "cannot be read"), ("zh-CN", "不支持这种文件")])
+def test_a_file_that_cannot_be_read_is_refused_in_words(
+    browser: Browser, address: str, tmp_path: Path, language: str, said: str
+) -> None:
     file = tmp_path / "picture.png"
     file.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
-    with visit(browser, address, "#/documents", language="en-US", expected=("415",)) as page:
+    with visit(browser, address, "#/documents", language=language, expected=("415",)) as page:
         page.wait_for_selector(".cards")
         page.set_input_files("input[type=file]", str(file))
-        assert "UNSUPPORTED" in page.locator(".toast.bad").inner_text()
+        told = page.locator(".toast.bad").inner_text()
+    assert said in told
+    assert "UNSUPPORTED_FILE" in told
 
 
 def test_a_memory_is_kept_found_and_forgotten(browser: Browser, address: str) -> None:

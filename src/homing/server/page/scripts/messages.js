@@ -2,7 +2,8 @@
 
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
-import { t, told } from "./language.js";
+import { language, t, told } from "./language.js";
+import { inChinese } from "./refusals.js";
 import { addressOf } from "./route.js";
 
 const toasts = document.getElementById("toasts");
@@ -10,8 +11,14 @@ const notice = document.getElementById("notice");
 const said = document.getElementById("said");
 let down = null;
 
-export function toast(text, { bad = false, code = "" } = {}) {
-  const one = h("div", { class: bad ? "toast bad" : "toast" }, text, code && h("code", {}, code));
+export function toast(text, { bad = false, code = "", more = "" } = {}) {
+  const one = h(
+    "div",
+    { class: bad ? "toast bad" : "toast" },
+    text,
+    code && h("code", {}, code),
+    more && h("p", { class: "small", lang: "en" }, more),
+  );
   toasts.append(one);
   setTimeout(() => one.remove(), bad ? 8000 : 3500);
 }
@@ -22,7 +29,11 @@ export function failure(error) {
   // What the server did not say is a mistake of the page: it belongs in the console too.
   if (error.code === undefined) console.error(error);
   if (error.code === "NETWORK") toast(t("error.network"), { bad: true });
-  else toast(error.message || t("error.plain"), { bad: true, code: error.code });
+  else {
+    const plain = error.message || t("error.plain");
+    const chinese = language() === "zh" ? inChinese(error.code) : undefined;
+    toast(chinese ?? plain, { bad: true, code: error.code, more: chinese === undefined ? "" : plain });
+  }
 }
 
 /** Tells a person who does not see the page what changed. */
