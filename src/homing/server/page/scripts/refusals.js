@@ -28,7 +28,7 @@ const REFUSALS = {
   OVERLOADED: "服务器正忙，请稍后再试",
   PROVIDER_UNAVAILABLE: "连不上模型服务，请检查网络后再试",
   RATE_LIMITED: "模型服务限制了请求次数，请稍后再试",
-  REFUSED: "模型服务拒绝了这个请求，请按下面的提示检查",
+  REFUSED: "服务器没有接受这个请求，请稍后再试",
   RETRIEVAL_FAILED: "搜索没有成功，请稍后再试",
   STORE_BUSY: "数据库正被占用，请稍后再试",
   STORE_CORRUPT: "数据已损坏，请运行 homing doctor",
