@@ -213,6 +213,12 @@ def _snake_key(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", key).replace("-", "_").lower()
 
 
+def speaks_chinese() -> bool:
+    """Whether the language of this machine, as the environment tells it, is Chinese."""
+    told = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return next((one.startswith("zh") for one in told if one), False)
+
+
 def refer(value: str) -> str:
     """The value, or what the variable that it names as `${NAME}` holds. Raises ConfigError where that is not set."""
     found: str = _refer(value, os.environ)

@@ -71,6 +71,18 @@ def test_bad_input_says_what_to_do_and_has_its_exit_code(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("query", "locale", "chinese"),
+    [("海鸟", "C.UTF-8", True), ("gulls", "zh_CN.UTF-8", True), ("gulls", "en_GB.UTF-8", False)],
+)
+def test_who_writes_chinese_or_has_a_chinese_machine_is_told_so(
+    shell: Shell, query: str, locale: str, chinese: bool
+) -> None:
+    said = shell("search", query, "nowhere", LC_ALL=locale).stderr
+    assert ("找不到，可能已被删除或改名" in said) is chinese
+    assert "there is no folder nowhere" in said
+
+
 def test_errors_are_json_for_programs(shell: Shell) -> None:
     done = shell("search", "x", "nowhere", "--json")
     assert done.returncode == 3

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from homing.app import Homing
+from homing.meanings import in_chinese
 from homing.server.application import create_app
 
 
@@ -178,7 +179,8 @@ def test_what_cannot_be_served_is_told_in_one_shape(
     answer = client.request(method, path, json=body)
     assert answer.status_code == status
     error = answer.json()["error"]
-    assert set(error) == {"code", "message", "details", "request_id"}
+    assert set(error) == {"code", "message", "notice", "details", "request_id"}
+    assert error["notice"] == {"zh": in_chinese(code), "en": error["message"]}
     assert (error["code"], error["request_id"]) == (code, answer.headers["x-request-id"])
 
 

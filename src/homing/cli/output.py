@@ -21,6 +21,7 @@ from homing.errors import (
     NotFound,
     StoreError,
 )
+from homing.meanings import has_chinese, in_chinese
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,13 +84,21 @@ def excerpt(query: str, hit: Hit, length: int) -> Text:
 
 
 def print_error(error: HomingError, *, as_json: bool) -> None:
-    """An error for a person on standard error, or for a program on standard output."""
+    """An error for a person on standard error, or for a program on standard output.
+
+    Who writes Chinese or has a Chinese machine is told in Chinese what it means, before the details.
+    """
     if as_json:
         print_json({"error": {"code": error.code, "message": error.message, "details": error.details}})
         return
     from rich.text import Text
 
-    console(stderr=True).print(Text.assemble((f"{error.code} ", "bold red"), error.message))
+    from homing.config import speaks_chinese
+
+    told = Text.assemble((f"{error.code} ", "bold red"))
+    if has_chinese(" ".join(sys.argv[1:])) or speaks_chinese():
+        told.append(f"{in_chinese(error.code)}\n")
+    console(stderr=True).print(told.append(error.message))
 
 
 @contextmanager

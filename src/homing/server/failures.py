@@ -37,6 +37,7 @@ from homing.errors import (
     Unauthorized,
     UnsupportedFile,
 )
+from homing.meanings import in_chinese
 from homing.server.body import Answer
 from homing.server.problems import in_words, problems_of
 from homing.server.request_id import REQUEST_ID
@@ -71,11 +72,19 @@ STATUSES: tuple[tuple[type[HomingError], int], ...] = (
 MALFORMED_JSON = "the body cannot be read as JSON; send one JSON object, whole and in UTF-8"
 
 
+class FailureNotice(Answer):
+    """What went wrong, for a person, in both languages."""
+
+    zh: str
+    en: str
+
+
 class Failure(Answer):
-    """What went wrong: a stable `code`, and a message that says what to do next."""
+    """What went wrong: a stable `code`, a message that says what to do next, and a notice for people."""
 
     code: str
     message: str
+    notice: FailureNotice
     details: dict[str, Any]
     request_id: str
 
@@ -87,11 +96,12 @@ class FailureBody(Answer):
 
 
 def _documented(status: int, code: str, message: str) -> dict[str, Any]:
-    example = {"error": {"code": code, "message": message, "details": {}, "request_id": "5f0c5a7e9b1d4c37"}}
+    notice = {"zh": in_chinese(code), "en": message}
+    error = {"code": code, "message": message, "notice": notice, "details": {}, "request_id": "5f0c5a7e9b1d4c37"}
     return {
         "model": FailureBody,
         "description": HTTPStatus(status).phrase,
-        "content": {"application/json": {"example": example}},
+        "content": {"application/json": {"example": {"error": error}}},
     }
 
 
@@ -124,7 +134,13 @@ def failure(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """An answer that says what went wrong."""
-    told = Failure(code=code, message=message, details=dict(details or {}), request_id=REQUEST_ID.get())
+    told = Failure(
+        code=code,
+        message=message,
+        notice=FailureNotice(zh=in_chinese(code), en=message),
+        details=dict(details or {}),
+        request_id=REQUEST_ID.get(),
+    )
     return JSONResponse({"error": told.model_dump(mode="json")}, status_code=status, headers=dict(headers or {}))
 
 

@@ -4,11 +4,12 @@ const KEPT = "homing.token";
 let askForToken = null;
 
 export class ApiError extends Error {
-  constructor(status, code, message, details) {
+  constructor(status, code, message, { details, notice } = {}) {
     super(message);
     this.status = status;
     this.code = code;
     this.details = details;
+    this.notice = notice;
   }
 }
 
@@ -102,6 +103,6 @@ async function send(method, path, body, signal) {
     response.status,
     told.code ?? `HTTP_${response.status}`,
     told.message ?? response.statusText,
-    told.details,
+    told,
   );
 }

@@ -2,8 +2,7 @@
 
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
-import { language, t, told } from "./language.js";
-import { inChinese } from "./refusals.js";
+import { t, told } from "./language.js";
 import { addressOf } from "./route.js";
 
 const toasts = document.getElementById("toasts");
@@ -31,8 +30,8 @@ export function failure(error) {
   if (error.code === "NETWORK") toast(t("error.network"), { bad: true });
   else {
     const plain = error.message || t("error.plain");
-    const chinese = language() === "zh" ? inChinese(error.code) : undefined;
-    toast(chinese ?? plain, { bad: true, code: error.code, more: chinese === undefined ? "" : plain });
+    const own = told(error.notice) || plain;
+    toast(own, { bad: true, code: error.code, more: own === plain ? "" : plain });
   }
 }
 
