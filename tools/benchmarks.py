@@ -40,6 +40,12 @@ MEASUREMENTS = (
         "Texts a second by length and the time of one question, beside onnxruntime fp32 and sentence-transformers.",
     ),
     Measurement(
+        "cores.json",
+        "The bundled model by threads",
+        "bench/cores.py TEXTS.jsonl",
+        "Texts a second by the number of threads, and what more cores could give at the most.",
+    ),
+    Measurement(
         "vectors.json",
         "Nearest neighbours in SQLite",
         "bench/vectors.py",
