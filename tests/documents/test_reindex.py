@@ -164,16 +164,24 @@ def test_wrong_requests_are_refused(documents: DocumentService) -> None:
 def test_killed_again_and_again_it_goes_on_and_embeds_nothing_twice_but_the_batch_under_way(tmp_path: Path) -> None:
     texts = paragraphs(400)
     prepare(tmp_path, "\n\n".join(texts))
+    log = tmp_path / "embedded.txt"
+    log.touch()
     chance = random.Random(3)
     killed = 0
     for worker in processes(tmp_path):
-        if killed < 5:
-            time.sleep(chance.uniform(0.1, 0.3))
-            os.kill(worker.pid, signal.SIGKILL)
-            killed += worker.wait() == -signal.SIGKILL
-        elif worker.wait(60) == 0:
+        if killed == 5:
+            assert worker.wait(60) == 0
             break
-    counted = Counter((tmp_path / "embedded.txt").read_text(encoding="utf-8").split("\n"))
+        # Of 25 batches at most four are done each time, so there is work left for every process.
+        enough = lines(log) + BATCH * chance.randint(1, 3)
+        while lines(log) < enough:
+            assert worker.poll() is None
+            time.sleep(0.002)
+        time.sleep(chance.uniform(0, 0.015))
+        os.kill(worker.pid, signal.SIGKILL)
+        assert worker.wait() == -signal.SIGKILL
+        killed += 1
+    counted = Counter(log.read_text(encoding="utf-8").split("\n"))
     counted.pop("")
     assert set(counted) == set(texts)
     # A batch that was embedded and not stored when its process died is embedded again; nothing else is.
@@ -189,6 +197,10 @@ def prepare(folder: Path, text: str) -> None:
     """A project whose chunks all wait."""
     with closing(Library(folder, FakeEmbedder(32, fail_with=ProviderUnavailable("down")))) as library:
         library.documents.save("p", "d", text).wait(10)
+
+
+def lines(log: Path) -> int:
+    return log.read_bytes().count(b"\n")
 
 
 def processes(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
