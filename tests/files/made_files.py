@@ -137,3 +137,14 @@ def page(body: str, head: str = "<title/>") -> str:
         '<?xml version="1.0" encoding="utf-8"?><!DOCTYPE html>'
         f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head><body>{body}</body></html>'
     )
+
+
+def member(archive: bytes, name: str) -> bytes:
+    """What an archive holds under a name."""
+    return zipfile.ZipFile(io.BytesIO(archive)).read(name)
+
+
+def with_member(archive: bytes, name: str, content: str | bytes) -> bytes:
+    """The archive with something else under a name."""
+    held = zipfile.ZipFile(io.BytesIO(archive))
+    return make_zip({one: held.read(one) for one in held.namelist()} | {name: content})

@@ -11,6 +11,7 @@ from homing.files.archive import Archive, damaged
 from homing.files.file_text import BETWEEN, FileText
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
+from homing.files.progress import Progress
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _RUN_TEXT = (f"{_W}{tag}" for tag in ("p", "tbl", "t"))
@@ -24,7 +25,7 @@ _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyph
 _HEADING = re.compile(r"(?:heading|标题|標題)\s*(\d)", re.IGNORECASE)
 
 
-def read_docx(content: bytes, filename: str, limits: Limits) -> FileText:
+def read_docx(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """The text of a document with its footnotes at the end; headings become those of Markdown."""
     docx = library("docx")
     Archive(content, filename, limits).refuse_entities()

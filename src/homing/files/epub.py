@@ -13,13 +13,14 @@ from homing.files.file_text import FileText, joined
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
 from homing.files.markup import title_and_text
+from homing.files.progress import Progress
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"})
 
 
-def read_epub(content: bytes, filename: str, limits: Limits) -> FileText:
+def read_epub(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """Every chapter that the spine of the book names; navigation pages and pictures are left out."""
     library("lxml.etree")
     archive = Archive(content, filename, limits)
@@ -27,7 +28,9 @@ def read_epub(content: bytes, filename: str, limits: Limits) -> FileText:
     chapters: list[tuple[str, str]] = []
     missing = 0
     characters = Counter(filename, "characters", limits.characters)
-    for number, path in enumerate(_spine(archive), start=1):
+    spine = list(_spine(archive))
+    for number, path in enumerate(spine, start=1):
+        progress(number, len(spine))
         if path in locked:
             raise FileEncrypted(f"{filename} is protected (DRM) and cannot be read", details={"filename": filename})
         if path not in archive.names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from homing.errors import FileTooLarge
@@ -16,9 +15,6 @@ class Limits:
 
     `bytes` as it is stored; `unpacked` bytes of everything in it where it is an archive, and `member` bytes of one
     member that is read as a whole; `members`, `pages` and `cells` by count; `characters` of text that come out.
-
-    A long PDF takes minutes. `heard` is told how many of its pages are read, of how many; what it raises ends the
-    reading.
     """
 
     bytes: int = 64 * MIB
@@ -28,7 +24,6 @@ class Limits:
     pages: int = 5_000
     cells: int = 5_000_000
     characters: int = 20_000_000
-    heard: Callable[[int, int], None] | None = None
 
 
 class Counter:

@@ -11,10 +11,11 @@ from homing.files.archive import damaged
 from homing.files.file_text import FileText, joined
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
+from homing.files.progress import Progress
 from homing.files.unwrapping import unwrapped
 
 
-def read_pdf(content: bytes, filename: str, limits: Limits) -> FileText:
+def read_pdf(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """The text page by page. Lines that the layout broke are joined again.
 
     A file whose owner only forbids printing or copying is read; one that asks for a password is not.
@@ -27,7 +28,7 @@ def read_pdf(content: bytes, filename: str, limits: Limits) -> FileText:
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileEncrypted(f"{filename} asks for a password; save it without one", details={"filename": filename})
         Counter(filename, "pages", limits.pages).add(len(reader.pages))
-        pages = list(_pages(reader, Counter(filename, "characters", limits.characters), limits))
+        pages = list(_pages(reader, Counter(filename, "characters", limits.characters), progress))
     blank = [number for number, text in pages if not text]
     if len(blank) == len(pages):
         raise FileWithoutText(
@@ -38,13 +39,12 @@ def read_pdf(content: bytes, filename: str, limits: Limits) -> FileText:
     return FileText(text, "pdf", filename, parts, _notes(blank))
 
 
-def _pages(reader: Any, counter: Counter, limits: Limits) -> Iterator[tuple[int, str]]:
+def _pages(reader: Any, counter: Counter, progress: Progress) -> Iterator[tuple[int, str]]:
     count = len(reader.pages)
     for number, page in enumerate(reader.pages, start=1):
         text = unwrapped(page.extract_text() or "")
         counter.add(len(text))
-        if limits.heard is not None:
-            limits.heard(number, count)
+        progress(number, count)
         yield number, text
 
 

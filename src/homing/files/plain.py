@@ -5,15 +5,16 @@ from __future__ import annotations
 from homing.errors import FileDamaged
 from homing.files.file_text import FileText, Format
 from homing.files.limits import Limits
+from homing.files.progress import Progress
 from homing.text.decoding import NotText, decode_any
 
 
-def read_plain(content: bytes, filename: str, limits: Limits) -> FileText:
+def read_plain(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """A text as it stands."""
     return _read(content, filename, "txt")
 
 
-def read_markdown(content: bytes, filename: str, limits: Limits) -> FileText:
+def read_markdown(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """Markdown as it stands: its marks are part of what is shown again."""
     return _read(content, filename, "md")
 

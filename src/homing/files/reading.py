@@ -12,8 +12,9 @@ from homing.files import docx, epub, pdf, plain, xlsx
 from homing.files.file_text import FileText, Format
 from homing.files.formats import format_of
 from homing.files.limits import MIB, Counter, Limits
+from homing.files.progress import Progress, to_nobody
 
-Reader = Callable[[bytes, str, Limits], FileText]
+Reader = Callable[[bytes, str, Limits, Progress], FileText]
 
 READERS: Mapping[Format, Reader] = {
     "txt": plain.read_plain,
@@ -28,9 +29,15 @@ _WORD = re.compile(r"\w")
 
 
 def read_file(
-    source: str | os.PathLike[str] | bytes, filename: str | None = None, *, limits: Limits | None = None
+    source: str | os.PathLike[str] | bytes,
+    filename: str | None = None,
+    *,
+    limits: Limits | None = None,
+    progress: Progress = to_nobody,
 ) -> FileText:
     """The text of a file at a path, or of its bytes, for which `filename` says what they are.
+
+    `progress` is told of the pages of a PDF and the chapters of a book as they are read; what it raises ends that.
 
     Raises FileUnreadable, in one of its kinds: UnsupportedFile, FileEncrypted, FileWithoutText, FileTooLarge,
     FileUnsafe, FileDamaged; NotFound where there is no such file; MissingExtra where a library is not installed.
@@ -47,7 +54,7 @@ def read_file(
         content = _content(path, limits)
     if not content.strip():
         raise FileWithoutText(f"{name} is empty", details={"filename": name})
-    read = READERS[format_of(name, content)](content, name, limits)
+    read = READERS[format_of(name, content)](content, name, limits, progress)
     Counter(name, "characters", limits.characters).add(len(read.text))
     if not _WORD.search(read.text):
         raise FileWithoutText(f"{name} has no text in it", details={"filename": name})

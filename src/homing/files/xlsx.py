@@ -13,12 +13,13 @@ from homing.files.archive import Archive, damaged
 from homing.files.file_text import FileText, joined
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
+from homing.files.progress import Progress
 
 # Hiding openpyxl's warnings about styles changes a list that all threads share; one at a time may do so.
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def read_xlsx(content: bytes, filename: str, limits: Limits) -> FileText:
+def read_xlsx(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """The sheets that have something in them, with what formulas last came to."""
     openpyxl = library("openpyxl")
     Archive(content, filename, limits).refuse_entities()

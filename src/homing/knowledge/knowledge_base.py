@@ -12,6 +12,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.whole import embed_whole
 from homing.errors import EmbeddingError, ModelMismatch, NotFound
 from homing.files import FileText, Limits, read_file
+from homing.files.progress import to_nobody
 from homing.knowledge.chunks import chunks
 from homing.knowledge.file_name import file_name
 from homing.knowledge.kept_file import FileInfo, KeptFile, kept_file, new_version, newest
@@ -78,7 +79,7 @@ class KnowledgeBase:
         passages are found by words; they get their vectors with the next upload that finds it up again.
         """
         name = file_name(filename if filename is not None else "" if isinstance(source, bytes) else os.fspath(source))
-        read = read_file(source, name, limits=replace(self._limits or Limits(), heard=progress))
+        read = read_file(source, name, limits=self._limits, progress=progress or to_nobody)
         known = newest(self._versions()).get(name)
         fresh, records = _cut(read, self._shelf.chunks)
         if known is not None and known.digest == fresh.digest and known.info.embedded:
