@@ -40,12 +40,18 @@ def test_at_the_end_of_the_input_everything_is_answered(tmp_path: Path) -> None:
         assert process.wait(last, 0)["result"]["ok"]
 
 
+def reindexing(process: IpcProcess) -> int:
+    """The request of a reindex that is under way."""
+    process.initialize()
+    request = process.send("embedding:reindex", {"batchSize": 4})
+    process.wait_for_progress(request)
+    return request
+
+
 def test_shutdown_answers_when_all_is_done_and_exit_ends(tmp_path: Path, api: LoopbackApi) -> None:
     api.always = Fault(delay=1.0)
     with IpcProcess(not_yet_embedded(tmp_path, api)) as process:
-        process.initialize()
-        long = process.send("embedding:reindex", {"batchSize": 4})
-        process.wait_for_progress(long)
+        long = reindexing(process)
         short = process.send("embedding:generate", {"texts": ["one more"]})
         answer = process.wait(process.send("shutdown"))
         assert answer["result"] is None
@@ -60,9 +66,7 @@ def test_shutdown_answers_when_all_is_done_and_exit_ends(tmp_path: Path, api: Lo
 def test_a_signal_lets_short_requests_finish(tmp_path: Path, api: LoopbackApi) -> None:
     api.always = Fault(delay=1.0)
     with IpcProcess(not_yet_embedded(tmp_path, api)) as process:
-        process.initialize()
-        long = process.send("embedding:reindex", {"batchSize": 4})
-        process.wait_for_progress(long)
+        long = reindexing(process)
         saved = process.send("document:save", {"projectId": "novel", "documentId": "new", "text": "最后一句话"})
         short = process.send("embedding:generate", {"texts": ["one more"]})
         # Messages are read in order: when this one is answered, those before it were taken.
