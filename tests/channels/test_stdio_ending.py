@@ -40,7 +40,7 @@ def test_at_the_end_of_the_input_everything_is_answered(tmp_path: Path) -> None:
         assert process.wait(last, 0)["result"]["ok"]
 
 
-def reindexing(process: IpcProcess) -> int:
+def reindexing(process: IpcProcess) -> int | str:
     """The request of a reindex that is under way."""
     process.initialize()
     request = process.send("embedding:reindex", {"batchSize": 4})
