@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from homing.cli.store import app
-from homing.errors import InvalidArgument, StoreError
+from homing.errors import InvalidArgument, NotFound, StoreError
 from homing.records import VectorRecord
 from homing.stores import open_store
 from homing.stores.copying import BOOKMARK, copy_store
@@ -200,6 +200,14 @@ def test_a_copy_that_is_killed_goes_on(source: SqliteStore, tmp_path: Path) -> N
     assert done.resumed == 1_000
     assert everything(target) == everything(source)
     target.close()
+
+
+@pytest.mark.parametrize("form", ["sqlite:///{}/没有.db", "{}/nowhere.db", "lance://{}/没有"])
+def test_a_store_that_is_not_there_is_not_copied_and_nothing_is_made(form: str, tmp_path: Path) -> None:
+    run = CliRunner().invoke(app, ["copy", form.format(tmp_path), f"lance://{tmp_path}/x"])
+    assert isinstance(run.exception, NotFound)
+    assert "check the address" in str(run.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_copies_and_says_what_it_did(source: SqliteStore, tmp_path: Path) -> None:

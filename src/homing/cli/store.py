@@ -31,7 +31,7 @@ def copy(
     from homing.stores.copying import copy_store
 
     with (
-        closing(open_store(from_url)) as source,
+        closing(open_store(from_url, existing=True)) as source,
         closing(open_store(to_url)) as target,
         progress("Copying", quiet=json) as step,
     ):

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
-from homing.errors import InvalidArgument
+from homing.errors import InvalidArgument, NotFound
 from homing.stores.store import Store
 
 
-def open_store(url: str | Path, *, dimensions: int | None = None, row_security: bool = False) -> Store:
-    """Open the store at an address, made there if nothing is.
+def open_store(
+    url: str | Path, *, dimensions: int | None = None, row_security: bool = False, existing: bool = False
+) -> Store:
+    """Open the store at an address, made there if nothing is; with `existing` that is refused with NotFound.
 
     `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or a plain path that ends in `.db`;
     `lance://relative/folder`, `lance:///absolute/folder`, `s3://bucket/prefix?region=…`;
@@ -23,6 +25,9 @@ def open_store(url: str | Path, *, dimensions: int | None = None, row_security: 
     """
     address = str(url)
     scheme, separator, rest = address.partition("://")
+    place = _place(scheme, rest) if separator else Path(address)
+    if existing and place is not None and not place.exists():
+        raise NotFound(f"there is no store at {place}; check the address")
     if row_security:
         if scheme not in POSTGRES:
             raise InvalidArgument("row_security is kept by a PostgreSQL server; this store is none: leave it off")
@@ -36,6 +41,13 @@ def open_store(url: str | Path, *, dimensions: int | None = None, row_security: 
     if scheme not in _SCHEMES:
         raise InvalidArgument(f"no store for {scheme!r}; use one of: {_known()}, or a path ending in .db")
     return _SCHEMES[scheme](rest, dimensions)
+
+
+def _place(scheme: str, rest: str) -> Path | None:
+    """Where on this machine a store is; None where it is elsewhere."""
+    if scheme == "sqlite":
+        return Path(unquote(rest[1:]))
+    return Path(unquote(rest)) if scheme == "lance" else None
 
 
 def _open_sqlite(rest: str, dimensions: int | None) -> Store:
