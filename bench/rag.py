@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from homing.buffer.embedding_buffer import BufferOptions
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.rag.content import KnowledgeStore
@@ -75,7 +75,7 @@ class Words:
 
 def fill(path: Path, store: Store, each: int) -> None:
     """Content through the content stores' own table, vectors in large batches: the setting, not what is measured."""
-    words, embedder, database = Words(3), RandomVectors(), Database(path)
+    words, embedder, database = Words(3), RandomVectors(), SqliteDatabase(path)
     for collection in COLLECTIONS:
         for start in range(0, each, 5_000):
             texts = {f"{at:06}": words.text() for at in range(start, min(each, start + 5_000))}
@@ -161,7 +161,7 @@ def saving(folder: Path, model: EmbeddingProvider, count: int) -> dict[str, Any]
 def background(folder: Path, model: EmbeddingProvider, count: int) -> dict[str, Any]:
     """Texts per second from queue to store, beside the model alone on the same texts in the same batches."""
     rag, store = opened(folder, model)
-    words, database = Words(9), Database(folder / "homing.db")
+    words, database = Words(9), SqliteDatabase(folder / "homing.db")
     texts = [words.text() for _ in range(count)]
     unembedded = KnowledgeStore(database)
     for text in texts:

@@ -20,6 +20,7 @@
     ├── StoreError                   STORE_ERROR                   the store could not do it
     │   ├── StoreCorrupt             STORE_CORRUPT                 not a Homing store, or damaged
     │   ├── StoreTooNew              STORE_TOO_NEW                 written by a newer version of Homing
+    │   ├── StoreTooOld              STORE_TOO_OLD                 written by an edition that is no longer read
     │   ├── ModelMismatch            MODEL_MISMATCH                the collection was embedded by another model
     │   ├── StoreReadOnly            STORE_READ_ONLY               the folder or file cannot be written
     │   ├── StoreUnavailable         STORE_UNAVAILABLE             the server of the store cannot be reached; try again
@@ -187,6 +188,12 @@ class StoreTooNew(StoreError):
     """The store was written by a newer version of Homing."""
 
     code = "STORE_TOO_NEW"
+
+
+class StoreTooOld(StoreError):
+    """The store was written by an edition of Homing that this one does not read."""
+
+    code = "STORE_TOO_OLD"
 
 
 class ModelMismatch(StoreError):

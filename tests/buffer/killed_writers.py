@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.provider import Kind
 from homing.rag.content import KnowledgeStore
 from homing.rag.embedding_link import EmbeddingLink
@@ -48,7 +48,7 @@ class Parts:
     """Content, buffer and store in one file of a folder."""
 
     def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
-        self.store, self.database = SqliteStore(folder / "homing.db"), Database(folder / "homing.db")
+        self.store, self.database = SqliteStore(folder / "homing.db"), SqliteDatabase(folder / "homing.db")
         provider = Counting(folder / "embedded.txt")
         provider.delay = delay
         options = BufferOptions(batch_size=BATCH, batch_seconds=0.0)

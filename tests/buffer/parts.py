@@ -8,7 +8,7 @@ from pathlib import Path
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.provider import Kind
 from homing.errors import EmbeddingError
 from homing.stores.sqlite.store import SqliteStore
@@ -25,7 +25,7 @@ class Parts:
     def __init__(self, path: Path, provider: FakeEmbedder | None = None, options: BufferOptions = QUICK) -> None:
         self.provider = provider or FakeEmbedder()
         self.store: Store = SqliteStore(path)
-        self.database = Database(path)
+        self.database = SqliteDatabase(path)
         self.buffer = EmbeddingBuffer(self.provider, self.store, self.database, options)
 
     def close(self) -> None:

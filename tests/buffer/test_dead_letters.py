@@ -9,7 +9,7 @@ import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions
 from homing.buffer.outbox import STEPS, DeadLetter, EmbedRequest, Outbox
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from tests.buffer.parts import Choosy, Parts, note, until
 
 
@@ -58,7 +58,7 @@ def test_a_removal_that_cannot_be_done_ends_alone_in_the_dead_letters(parts: Par
 
 
 def test_dead_letters_of_an_older_file_are_kept(tmp_path: Path) -> None:
-    database = Database(tmp_path / "homing.db")
+    database = SqliteDatabase(tmp_path / "homing.db")
     database.migrate("outbox", STEPS[:1])
     with database.writing() as connection:
         connection.execute("INSERT INTO dead_letters VALUES ('notes', 'a', '毒', '{}', 1.0, 2.0, 3, 'no')")

@@ -12,8 +12,8 @@ import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
-from homing.database import Database
 from homing.database import database as connections
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import (
@@ -219,7 +219,7 @@ def test_a_collection_whose_model_is_gone_keeps_no_other_waiting(tmp_path: Path)
 
 
 def test_without_a_provider_texts_are_kept_for_keywords(tmp_path: Path) -> None:
-    store, database = SqliteStore(tmp_path / "homing.db"), Database(tmp_path / "homing.db")
+    store, database = SqliteStore(tmp_path / "homing.db"), SqliteDatabase(tmp_path / "homing.db")
     buffer = EmbeddingBuffer(None, store, database)
     buffer.enqueue(note("a", "他守着燈塔"))
     assert buffer.flush()
@@ -238,7 +238,7 @@ def test_a_store_that_fails_for_a_moment_costs_a_wait_and_nothing_else(tmp_path:
                 raise StoreError("not now")
             return super().get(collection, ids)
 
-    store, database = Moody(tmp_path / "homing.db"), Database(tmp_path / "homing.db")
+    store, database = Moody(tmp_path / "homing.db"), SqliteDatabase(tmp_path / "homing.db")
     buffer = EmbeddingBuffer(FakeEmbedder(), store, database)
     buffer.enqueue(note("a", "text"))
     assert not buffer.flush()

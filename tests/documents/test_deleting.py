@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.documents import DocumentService
 from homing.testing.fake import FakeEmbedder
 from tests.documents.gated import Gated
@@ -16,7 +16,7 @@ SECRET = "绝密的段落提到了月光宝盒。"
 
 def everything(path: Path) -> dict[str, list[Any]]:
     """The rows of every table of a file, those that engines keep for themselves included."""
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.reading() as connection:
         names = [
             str(name)

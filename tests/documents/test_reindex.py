@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.documents import DocumentService
 from homing.errors import EmbeddingError, InvalidArgument, NotFound, ProviderUnavailable
 from homing.records import VectorRecord
@@ -105,7 +105,7 @@ def test_damaged_vectors_are_found_and_made_again(library: Library, embedder: Fa
 
 def damage(path: Path, collection: str, chunk: str, vector: np.ndarray) -> None:
     """Write something else over a vector, where it lies."""
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.writing() as connection:
         key, space = connection.execute(
             "SELECT r.key, c.space FROM records r JOIN collections c ON c.id = r.collection "

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
@@ -15,14 +15,14 @@ KEY = "sk-loopback-4711"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "homing.db")
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    database = SqliteDatabase(tmp_path / "homing.db")
     yield database
     database.close()
 
 
 @pytest.fixture
-def service(database: Database) -> LLMConfigService:
+def service(database: SqliteDatabase) -> LLMConfigService:
     return LLMConfigService(database)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.errors import InvalidArgument, InvalidKey, NotFound
 from homing.models.config_service import LLMConfigService
 from homing.models.records import ModelConfig
@@ -20,7 +20,7 @@ def test_what_is_created_is_read_back_by_another_opening(service: LLMConfigServi
     created = service.create_model(
         "主力", "text-embedding-3-small", model_config={"apiEndpoint": "/embeddings", "dimensions": 512, "timeout": 900}
     )
-    database = Database(tmp_path / "homing.db")
+    database = SqliteDatabase(tmp_path / "homing.db")
     again = LLMConfigService(database)
     assert again.get_model(created.id) == created
     assert created.model_config == ModelConfig(api_endpoint="/embeddings", dimensions=512, timeout=900)
@@ -107,7 +107,7 @@ def test_a_key_shows_in_no_repr(service: LLMConfigService) -> None:
 
 
 def _set_defaults(path: str, models: list[int], start: object) -> None:
-    service = LLMConfigService(Database(path))
+    service = LLMConfigService(SqliteDatabase(path))
     start.wait()  # type: ignore[attr-defined]
     for model in models:
         service.update_model(model, is_default=True)
@@ -132,7 +132,7 @@ def test_many_writers_leave_exactly_one_default(service: LLMConfigService, tmp_p
     assert sum(one.is_default for one in service.list_models("embedding")) == 1
 
 
-def test_ensuring_a_default_at_once_from_many_threads_makes_one(database: Database) -> None:
+def test_ensuring_a_default_at_once_from_many_threads_makes_one(database: SqliteDatabase) -> None:
     services = [LLMConfigService(database) for _ in range(8)]
     threads = [threading.Thread(target=one.ensure_default_embedding_model) for one in services]
     for thread in threads:
@@ -148,7 +148,7 @@ class TestCache:
 
     def test_repeated_reads_cost_no_query(self, tmp_path: Path) -> None:
         with counted_statements() as statements:
-            service = LLMConfigService(Database(tmp_path / "counted.db"))
+            service = LLMConfigService(SqliteDatabase(tmp_path / "counted.db"))
             service.ensure_default_embedding_model()
             service.get_default_model("embedding")
             statements.clear()
@@ -160,7 +160,7 @@ class TestCache:
     def test_it_is_read_again_after_five_minutes(self, tmp_path: Path) -> None:
         now = 0.0
         with counted_statements() as statements:
-            service = LLMConfigService(Database(tmp_path / "counted.db"), clock=lambda: now)
+            service = LLMConfigService(SqliteDatabase(tmp_path / "counted.db"), clock=lambda: now)
             service.list_models()
             statements.clear()
             now = 299.0
@@ -181,7 +181,7 @@ class TestCache:
     def test_a_change_by_another_opening_of_the_file_holds_at_once(
         self, service: LLMConfigService, tmp_path: Path
     ) -> None:
-        other = LLMConfigService(Database(tmp_path / "homing.db"))
+        other = LLMConfigService(SqliteDatabase(tmp_path / "homing.db"))
         assert service.list_providers() == []
         other.create_provider("p", "openai")
         assert [one.name for one in service.list_providers()] == ["p"]
@@ -190,7 +190,7 @@ class TestCache:
 
     def test_commits_about_something_else_cost_one_small_query(self, tmp_path: Path) -> None:
         with counted_statements() as statements:
-            database = Database(tmp_path / "counted.db")
+            database = SqliteDatabase(tmp_path / "counted.db")
             service = LLMConfigService(database)
             service.list_models()
             with database.writing() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.rag.content import KnowledgeStore, LearningStore, MemoryStore
 from homing.rag.embedding_link import EmbeddingLink
 from homing.rag.service import RAGService
@@ -19,7 +19,7 @@ class Memory:
     def __init__(self, path: Path, *, link: bool = True) -> None:
         self.embedder = FakeEmbedder(128)
         self.store = SqliteStore(path)
-        self.database = Database(path)
+        self.database = SqliteDatabase(path)
         self.buffer = EmbeddingBuffer(self.embedder, self.store, self.database, BufferOptions(batch_seconds=0.05))
         self.link = EmbeddingLink(self.buffer, self.store)
         on_save, on_delete = (self.link.on_save, self.link.on_delete) if link else (None, None)

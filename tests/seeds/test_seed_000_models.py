@@ -12,7 +12,7 @@ import pytest
 
 import homing
 from homing.config import Settings
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.errors import Timeout
 from homing.models import LLMConfigService, LLMManager
@@ -26,7 +26,7 @@ TEXT = "自动分析Git改动并生成conventional commit信息"
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[LLMConfigService]:
-    database = Database(tmp_path / "homing.db")
+    database = SqliteDatabase(tmp_path / "homing.db")
     yield LLMConfigService(database)
     database.close()
 
@@ -134,7 +134,7 @@ def test_an_open_app_follows_the_default_that_another_process_set(tmp_path: Path
         app.models.config.ensure_default_embedding_model()
         app.models.config.create_provider("openai", "openai", api_key="sk-apiKey", base_url=api.url + "/v1")
         # Another process makes the change.
-        elsewhere = Database(tmp_path / "data" / "homing.db")
+        elsewhere = SqliteDatabase(tmp_path / "data" / "homing.db")
         other = LLMConfigService(elsewhere)
         other.update_model(
             other.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512}).id, is_default=True
@@ -199,7 +199,7 @@ def test_configuration_is_read_once_and_again_after_five_minutes(tmp_path: Path)
     """Scenario: Embedding配置缓存（减少数据库查询）"""
     now = 0.0
     with counted_statements() as statements:
-        database = Database(tmp_path / "homing.db")
+        database = SqliteDatabase(tmp_path / "homing.db")
         service = LLMConfigService(database, clock=lambda: now)
         manager = LLMManager(service, Adapters(Surroundings(str, tmp_path)))
         manager.embed([TEXT])

@@ -14,7 +14,7 @@ from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
 from homing.chat import Message
 from homing.config import Settings
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.doctor import Finding
 from homing.doctor.embedding import configured
 from homing.errors import StoreError
@@ -92,7 +92,7 @@ class TestAsyncEmbeddingBuffer:
 
     @pytest.fixture
     def make(self, tmp_path: Path) -> Iterator[Callable[[BufferOptions], tuple[EmbeddingBuffer, FakeEmbedder, Store]]]:
-        store, database, embedder = SqliteStore(tmp_path / "b.db"), Database(tmp_path / "b.db"), FakeEmbedder()
+        store, database, embedder = SqliteStore(tmp_path / "b.db"), SqliteDatabase(tmp_path / "b.db"), FakeEmbedder()
         yield lambda options: (EmbeddingBuffer(embedder, store, database, options), embedder, store)
         database.close()
         store.close()

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 
-from homing.errors import StoreCorrupt, StoreError, StoreReadOnly
+from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooOld
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
 
@@ -71,12 +72,20 @@ def test_a_file_of_random_bytes_is_refused_and_kept(tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
-def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "x.db"
-    path.touch()
-    store = SqliteStore(path)
-    store.upsert(records(1))
-    store.close()
+def test_an_empty_file_is_damage_since_a_new_one_is_never_seen_empty(tmp_path: Path) -> None:
+    (tmp_path / "x.db").touch()
+    with pytest.raises(StoreCorrupt, match="is empty"):
+        SqliteStore(tmp_path / "x.db")
+    assert (tmp_path / "x.db").read_bytes() == b""
+
+
+def test_a_file_of_the_first_edition_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "x.db").close()
+    plain = apsw.Connection(str(tmp_path / "x.db"))
+    plain.pragma("user_version", 1)
+    plain.close()
+    with pytest.raises(StoreTooOld, match="first edition"):
+        SqliteStore(tmp_path / "x.db")
 
 
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 0.999])

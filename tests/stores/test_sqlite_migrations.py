@@ -7,21 +7,22 @@ from pathlib import Path
 import apsw
 import pytest
 
-from homing.database import Database
+from homing.database import Transaction
+from homing.database.sqlite import SqliteDatabase
 from homing.errors import StoreCorrupt, StoreError, StoreTooNew
 from homing.stores.sqlite import SqliteStore
 
-FIRST = "CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT)"
+FIRST = "CREATE TABLE notes(id IDENTITY, body TEXT)"
 SECOND = "ALTER TABLE notes ADD COLUMN title TEXT"
 
 
-def columns(database: Database) -> list[str]:
+def columns(database: SqliteDatabase) -> list[str]:
     with database.reading() as connection:
         return [str(name) for _, name, *_ in connection.execute("PRAGMA table_info(notes)").fetchall()]
 
 
 def test_steps_are_applied_once_and_in_order(tmp_path: Path) -> None:
-    database = Database(tmp_path / "x.db")
+    database = SqliteDatabase(tmp_path / "x.db")
     database.migrate("notes", [FIRST])
     database.migrate("notes", [FIRST])
     assert columns(database) == ["id", "body"]
@@ -34,10 +35,10 @@ def test_steps_are_applied_once_and_in_order(tmp_path: Path) -> None:
 
 
 def test_a_step_may_be_a_function(tmp_path: Path) -> None:
-    def fill(connection: apsw.Connection) -> None:
-        connection.execute("INSERT INTO notes(body) VALUES ('hello')")
+    def fill(transaction: Transaction) -> None:
+        transaction.rows("INSERT INTO notes(body) VALUES ($1)", "hello")
 
-    database = Database(tmp_path / "x.db")
+    database = SqliteDatabase(tmp_path / "x.db")
     database.migrate("notes", [FIRST, fill])
     with database.reading() as connection:
         assert connection.execute("SELECT body FROM notes").get == "hello"
@@ -55,7 +56,7 @@ def test_components_share_a_file_and_count_for_themselves(tmp_path: Path) -> Non
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    database = Database(tmp_path / "x.db")
+    database = SqliteDatabase(tmp_path / "x.db")
     with pytest.raises(StoreError):
         database.migrate("notes", [FIRST, "CREATE TABLE notes(again)"])
     assert columns(database) == []
@@ -65,7 +66,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_component_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    database = Database(tmp_path / "x.db")
+    database = SqliteDatabase(tmp_path / "x.db")
     database.migrate("notes", [FIRST, SECOND])
     with pytest.raises(StoreTooNew, match="upgrade Homing"):
         database.migrate("notes", [FIRST])

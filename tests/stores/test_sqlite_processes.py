@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import homing
-from homing.database import Database, database
+from homing.database.sqlite import SqliteDatabase, database
 from homing.errors import StoreBusy, StoreError
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
@@ -139,7 +139,7 @@ def test_a_writer_that_waits_too_long_says_that_the_store_is_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "BUSY_MS", 50)
-    store, other = SqliteStore(tmp_path / "x.db"), Database(tmp_path / "x.db")
+    store, other = SqliteStore(tmp_path / "x.db"), SqliteDatabase(tmp_path / "x.db")
     with other.writing(), pytest.raises(StoreBusy, match="another process"):
         store.delete("c", ["a"])
     store.upsert([VectorRecord("a", "c", None)])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from homing.buffer.batch import by_collection, is_kept, records_of
 from homing.buffer.outbox import Backlog, Claimed, DeadLetter, EmbedRequest, Outbox
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import (
@@ -93,7 +93,7 @@ class EmbeddingBuffer:
         self,
         provider: EmbeddingProvider | None,
         store: Store,
-        database: Database,
+        database: SqliteDatabase,
         options: BufferOptions | None = None,
     ) -> None:
         self._provider = provider

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -100,14 +100,14 @@ class Backlog:
 class Outbox:
     """The queue in a database. Every method is one short transaction, except `put`, which joins the caller's."""
 
-    def __init__(self, database: Database, *, lease: float = 600.0) -> None:
+    def __init__(self, database: SqliteDatabase, *, lease: float = 600.0) -> None:
         self._database = database
         self._lease = lease
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{secrets.token_hex(4)}"
         database.migrate("outbox", STEPS)
 
     @staticmethod
-    def look(database: Database) -> Backlog | None:
+    def look(database: SqliteDatabase) -> Backlog | None:
         """How full the queue in a database is; None where there never was one. Makes no tables."""
         with database.reading() as connection:
             known = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox'").get

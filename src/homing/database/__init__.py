@@ -1,5 +1,5 @@
-"""One SQLite file that several parts keep their tables in: connections, transactions, migrations, errors."""
+"""Rows in transactions: the seam, and one driver for each engine."""
 
-from homing.database.database import Database
+from homing.database.database import Database, Row, Step, Transaction
 
-__all__ = ["Database"]
+__all__ = ["Database", "Row", "Step", "Transaction"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homing.config import Settings
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.doctor.finding import Finding
 from homing.documents.archive import Backlog, look
 
@@ -15,7 +15,7 @@ def written(settings: Settings) -> list[Finding]:
     path = settings.data / "homing.db"
     backlog: Backlog | None = None
     if path.exists():
-        database = Database(path)
+        database = SqliteDatabase(path)
         try:
             backlog = look(database)
         finally:

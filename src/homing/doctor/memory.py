@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from homing.buffer.outbox import Backlog, Outbox
 from homing.config import Settings
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.doctor.finding import Finding
 from homing.rag.content import counts
 from homing.stores.registry import open_store
@@ -19,7 +19,7 @@ def remembered(settings: Settings) -> list[Finding]:
     path = settings.data / "homing.db"
     entries: dict[str, int] = {}
     if path.exists():
-        database = Database(path)
+        database = SqliteDatabase(path)
         try:
             entries = counts(database)
             queue = list(_queue(Outbox.look(database)))

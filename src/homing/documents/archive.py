@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.documents.layout import Block, Held, NewBlock, Placed, Rewrite, Stored
 from homing.stores.arguments import is_encodable
 
@@ -97,7 +97,7 @@ class Found:
 class Archive:
     """The tables of documents. Reading methods take a connection, so that one answer comes from one snapshot."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self.database = database
         database.migrate("documents", STEPS)
 
@@ -252,7 +252,7 @@ class Backlog:
     error: str
 
 
-def look(database: Database) -> Backlog | None:
+def look(database: SqliteDatabase) -> Backlog | None:
     """How things stand with the documents of a database; None where there never were any. Makes no tables."""
     with database.reading() as connection:
         if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'documents'").get:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.errors import InvalidArgument
 from homing.records import Hit, Notice, Retrieved
 from homing.text.budget import estimate_tokens, fit
@@ -81,14 +81,14 @@ def _chunk(hits: Sequence[Hit], costs: Sequence[int], at: int) -> PackedChunk:
     return PackedChunk(hit.id, hit.metadata["document_id"], hit.text, hit.score, costs[at])
 
 
-def read_config(database: Database) -> RagConfig:
+def read_config(database: SqliteDatabase) -> RagConfig:
     """The defaults as they were last set."""
     with database.reading() as connection:
         value: str | None = connection.execute("SELECT value FROM document_settings WHERE name = ?", (NAME,)).get
     return RagConfig() if value is None else RagConfig().changed(json.loads(value))
 
 
-def update_config(database: Database, changes: Mapping[str, Any]) -> RagConfig:
+def update_config(database: SqliteDatabase, changes: Mapping[str, Any]) -> RagConfig:
     """Change some of the defaults and keep them; nothing changes where one of them is wrong."""
     with database.writing() as connection:
         value: str | None = connection.execute("SELECT value FROM document_settings WHERE name = ?", (NAME,)).get

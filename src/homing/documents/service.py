@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.documents.archive import Archive, Row, collection_of
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, import_folder
@@ -52,7 +52,7 @@ class DocumentService:
         buffering: BufferOptions | None = None,
         settle: float = SETTLE,
     ) -> None:
-        self._database = Database(database)
+        self._database = SqliteDatabase(database)
         self._store = store
         self._closed = False
         self._archive = Archive(self._database)

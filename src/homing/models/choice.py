@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import HomingError, ModelNotReady, NotFound
@@ -42,7 +42,7 @@ class Models:
         self._named = named
         self._explicit = explicit
         self._lock = threading.RLock()
-        self._database: Database | None = None
+        self._database: SqliteDatabase | None = None
         self._manager: LLMManager | None = None
 
     @property
@@ -51,11 +51,11 @@ class Models:
         return self._explicit
 
     @property
-    def database(self) -> Database:
+    def database(self) -> SqliteDatabase:
         """The file that the configuration is kept in, made where it does not exist."""
         with self._lock:
             if self._database is None:
-                self._database = Database(self._path)
+                self._database = SqliteDatabase(self._path)
             return self._database
 
     @property

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from homing.database import Database
-from homing.database.rows import rows
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.rows import rows
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, NotFound
@@ -28,13 +28,13 @@ class LLMConfigService:
     say what to do, and StoreError.
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: SqliteDatabase, *, clock: Callable[[], float] = time.monotonic) -> None:
         database.migrate(COMPONENT, STEPS)
         self._database = database
         self._cache = SnapshotCache(database, clock=clock)
 
     @staticmethod
-    def exists_in(database: Database) -> bool:
+    def exists_in(database: SqliteDatabase) -> bool:
         """Whether the file has these tables already; opening the service would make them."""
         with database.reading() as connection:
             return bool(rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'llm_models'"))

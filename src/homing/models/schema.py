@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homing.database.migrations import Step
+from homing.database.database import Step
 
 COMPONENT = "models"
 

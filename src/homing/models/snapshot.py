@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from homing.database import Database
-from homing.database.rows import rows
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.rows import rows
 from homing.embedders.secret import Secret
 from homing.models.records import LLMModel, LLMProvider, ModelConfig
 
@@ -36,7 +36,7 @@ class SnapshotCache:
     change of it, and after five minutes. Asking in between costs no query: only SQLite's count of commits is looked at.
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: SqliteDatabase, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
         self._clock = clock
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class SnapshotCache:
         """The configuration as it is now."""
         with self._lock:
             # Before reading: a commit that comes between the two is then noticed the next time.
-            seen, now = self._database.data_version(), self._clock()
+            seen, now = self._database.version(), self._clock()
             held = self._held
             if held is None or now >= self._until:
                 held = self._read()

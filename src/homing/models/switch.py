@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.embedders.resilient import RETRIABLE
 from homing.embedders.whole import embed_whole
@@ -181,7 +181,7 @@ class ModelSwitch:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One switch at a time, in all processes: a transaction on a file of its own, which a killed process leaves."""
-        lock = Database(self._models.database.path.with_name(LOCK))
+        lock = SqliteDatabase(self._models.database.path.with_name(LOCK))
         try:
             with ExitStack() as held:
                 self._enter(held, lock)
@@ -189,7 +189,7 @@ class ModelSwitch:
         finally:
             lock.close()
 
-    def _enter(self, held: ExitStack, lock: Database) -> None:
+    def _enter(self, held: ExitStack, lock: SqliteDatabase) -> None:
         # One that is not wanted any more stops after its batch: it is waited for.
         give_up = time.monotonic() + STOPPING_TAKES
         while True:

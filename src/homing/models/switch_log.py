@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from homing.database import Database
-from homing.database.rows import rows
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.rows import rows
 
 SIGN_OF_LIFE = 1.0
 """Seconds between two signs of life of a running switch."""
@@ -40,7 +40,7 @@ class SwitchState:
 class SwitchLog:
     """The one row about the latest switch."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     def read(self) -> SwitchState | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.errors import InvalidArgument, NotFound
 from homing.stores.arguments import check_metadata, checked_name, checked_names, checked_text, is_encodable
 
@@ -68,7 +68,9 @@ class ContentStore:
 
     collections: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, database: Database, *, on_save: OnSave | None = None, on_delete: OnDelete | None = None) -> None:
+    def __init__(
+        self, database: SqliteDatabase, *, on_save: OnSave | None = None, on_delete: OnDelete | None = None
+    ) -> None:
         self._database = database
         self._on_save = on_save
         self._on_delete = on_delete
@@ -224,7 +226,7 @@ class MemoryStore(ContentStore):
         return self._save("reflection", text, session_key=session_key, entry_id=entry_id, **fields)
 
 
-def counts(database: Database) -> dict[str, int]:
+def counts(database: SqliteDatabase) -> dict[str, int]:
     """How many entries each collection of a database holds; makes no tables."""
     with database.reading() as connection:
         if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'content'").get:

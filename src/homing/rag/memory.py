@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.chat.model import ChatModel
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.rag.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
@@ -47,7 +47,7 @@ class Rag:
     ) -> None:
         self._options = options or RetrieveOptions()
         self._enabled = enabled
-        self._database = Database(database)
+        self._database = SqliteDatabase(database)
         self._saved = self._closed = False
         self.buffer = EmbeddingBuffer(embedder, store, self._database, buffering)
         self._link = EmbeddingLink(self.buffer, store)

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from homing.database import Database
-from homing.database.rows import rows
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.rows import rows
 from homing.errors import InvalidArgument, NotFound, Unauthorized
 from homing.server.access import SCOPES, Scope
 
@@ -56,7 +56,7 @@ class Tokens:
 
     def __init__(self, data: Path) -> None:
         path = data / FILE
-        self._database = Database(path)
+        self._database = SqliteDatabase(path)
         path.chmod(0o600)
         self._database.migrate("tokens", STEPS)
         self._version = -1
@@ -116,7 +116,7 @@ class Tokens:
         self._database.close()
 
     def _read(self) -> dict[str, tuple[bytes, Token]]:
-        version = self._database.data_version()
+        version = self._database.version()
         if version != self._version:
             with self._database.reading() as connection:
                 found = rows(connection, "SELECT id, hash, user, scope, note, created FROM tokens")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import apsw
 import numpy as np
 
-from homing.database.rows import rows
+from homing.database.sqlite.rows import rows
 from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.schema import vector_table
 

@@ -7,7 +7,7 @@ import json
 import apsw
 import numpy as np
 
-from homing.database.rows import rows
+from homing.database.sqlite.rows import rows
 from homing.stores.attributes import Filter
 from homing.stores.sqlite.codes import Keys
 

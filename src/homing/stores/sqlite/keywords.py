@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import apsw
 
-from homing.database.rows import Row, rows
+from homing.database.sqlite.rows import Row, rows
 from homing.text.tokens import FTS5_TOKENIZE
 
 TABLES = 32

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import apsw
 import numpy as np
 
-from homing.database import Database
+from homing.database.sqlite import SqliteDatabase
 from homing.stores.sqlite.codes import Codes, Keys, Positions, Query, Scores
 from homing.stores.sqlite.segments import Counters, Part, counters, parts, removed_after
 
@@ -124,7 +124,7 @@ class Matrices:
     _held: OrderedDict[str, Matrix] = field(default_factory=OrderedDict)
 
     @contextmanager
-    def current(self, database: Database, collection: str) -> Iterator[tuple[apsw.Connection, Snapshot | None]]:
+    def current(self, database: SqliteDatabase, collection: str) -> Iterator[tuple[apsw.Connection, Snapshot | None]]:
         """A transaction, and the matrix of a collection as that transaction sees it; None where it has no vectors."""
         matrix = self._of(collection)
         with ExitStack() as stack:

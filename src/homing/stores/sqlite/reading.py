@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from homing.database.rows import Row, rows, rows_of_each
+from homing.database.sqlite.rows import Row, rows, rows_of_each
 from homing.records import VectorRecord
 from homing.stores.sqlite.batch import read_text
 from homing.stores.sqlite.schema import vector_table

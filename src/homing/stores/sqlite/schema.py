@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from homing.database.migrations import Step
+from homing.database.database import Step
 
 COMPONENT = "store"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from homing.database import Database
-from homing.database.rows import rows
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_space, checked_text
@@ -32,7 +32,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: str | Path, *, dimensions: int | None = None, memory: int = MEMORY) -> None:
-        self.database = Database(path)
+        self.database = SqliteDatabase(path)
         self.dimensions = dimensions
         self._matrices = Matrices(memory)
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
-from homing.database.rows import Row, rows
+from homing.database.sqlite.rows import Row, rows
 from homing.records import VectorRecord, text_hash
 from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.batch import Batch, read_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from homing.database.rows import Row, rows
+from homing.database.sqlite.rows import Row, rows
 from homing.stores.attributes import Filter
 from homing.stores.sqlite import filtering, keywords
 from homing.stores.sqlite.writing import Collection

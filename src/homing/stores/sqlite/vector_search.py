@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
-from homing.database.rows import rows_of_each
+from homing.database.sqlite.rows import rows_of_each
 from homing.stores.attributes import Filter
 from homing.stores.sqlite import filtering
 from homing.stores.sqlite.codes import Keys, Query, nearest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
-from homing.database.rows import rows
+from homing.database.sqlite.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.stores.attributes import attributes
 from homing.stores.sqlite import keywords, segments
