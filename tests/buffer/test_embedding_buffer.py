@@ -12,7 +12,7 @@ import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
-from homing.database import database as connections
+from homing.database.sqlite import database as connections
 from homing.database.sqlite import SqliteDatabase
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider, Kind

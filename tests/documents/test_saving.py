@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.database import database as connections
+from homing.database.sqlite import database as connections
 from homing.documents import DocumentService
 from homing.errors import InvalidArgument, NotFound, StoreBusy, StoreError
 from homing.records import VectorRecord
