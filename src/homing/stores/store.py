@@ -69,7 +69,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """A record that the keyword leg found, and its BM25."""
+    """A record that the keyword leg found, and its BM25, to which a term brings at most its idf."""
 
     id: str
     bm25: float
@@ -79,8 +79,8 @@ class Worded:
 class Words:
     """What the keyword leg found, the best first, and what the words of the query are worth in this collection.
 
-    `mass` is the sum of the idf of the query's terms, unknown ones included; `rarest` is the idf of a word that a single
-    text holds. Both are in the units of `bm25`, so that their ratios mean the same in every engine.
+    `mass` is the sum of the idf of the query's terms, unknown ones included; `rarest` is the idf of a word that a
+    single text holds. Both are in the units of `bm25`, so that their ratios mean the same in every engine.
     """
 
     found: tuple[Worded, ...] = ()
@@ -147,11 +147,14 @@ class Store(VectorStore, Protocol):
     def drop(self, collection: str) -> int:
         """Remove a collection with all of its records; returns how many there were."""
 
-    def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
-        """The records that exist, in the order asked for, with the vectors of the model that serves the collection."""
+    def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
+        """The records that exist, in the order asked for, with the vectors of the model that serves the collection.
 
-    def texts(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> dict[str, str]:
-        """The texts of the records that exist, by id."""
+        Without `embeddings` the vectors are not read.
+        """
+
+    def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
+        """The texts of the records that exist, by id; with `lacking`, of those without a vector of that model."""
 
     def ids(self, collection: str) -> list[str]:
         """The ids of every record of a collection, in the order of `records`, without reading the records."""
@@ -191,10 +194,13 @@ class Store(VectorStore, Protocol):
     def model_of(self, collection: str) -> str:
         """The identity of the model that serves a collection; empty where nothing has a vector. Costs microseconds."""
 
+    def pending(self, collection: str) -> int:
+        """How many records have no vector of the model that serves the collection. Costs microseconds."""
+
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
         """Ids of records that have no vector of this model, in their order, from the one after `after` on."""
 
-    def serve(self, collection: str, model: str) -> None:
+    def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
         """Search the vectors of this model from now on, all at once. The others are kept."""
 
     def discard(self, collection: str, model: str) -> int:

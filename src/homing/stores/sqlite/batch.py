@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from zlib import crc32
 
 from homing.records import VectorRecord, text_hash
 from homing.stores import batches as engine_neutral
@@ -28,9 +29,9 @@ class Batch:
     keywords: list[Text | None]
     texts: list[Text]
     words: list[str]
+    hashes: list[str]
     embedded: list[int]
     """Which of the records have a vector."""
-    hashes: list[str]
     model: str
     vectors: Matrix
 
@@ -50,11 +51,17 @@ def _worked_out(checked: engine_neutral.Batch) -> Batch:
         keywords=[None if record.keywords is None else stored_text(record.keywords) for record in records],
         texts=[stored_text(record.text) for record in records],
         words=[" ".join(tokens(record.text if record.keywords is None else record.keywords)) for record in records],
+        hashes=[text_hash(record.text) for record in records],
         embedded=checked.embedded,
-        hashes=[text_hash(records[index].text) for index in checked.embedded],
         model=checked.model,
         vectors=checked.vectors,
     )
+
+
+def checksum(metadata: str, keywords: Text | None) -> int:
+    """Guards what a row holds beside its text."""
+    told = keywords if keywords is not None else ""
+    return crc32(metadata.encode() + b"\0" + (told if isinstance(told, bytes) else told.encode()))
 
 
 def _json(record: VectorRecord) -> str:

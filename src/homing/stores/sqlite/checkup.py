@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import apsw
 import numpy as np
 
 from homing.database.sqlite.rows import rows
+from homing.records import text_hash
 from homing.stores.sqlite import keywords, segments
+from homing.stores.sqlite.batch import checksum, read_text
 from homing.stores.sqlite.schema import vector_table
+from homing.text.tokens import tokens
 
 
 def findings(connection: apsw.Connection) -> Iterator[str]:
@@ -19,10 +23,11 @@ def findings(connection: apsw.Connection) -> Iterator[str]:
         yield f"the file is damaged: {'; '.join(damage)}"
         return
     yield from _records(connection)
-    for collection, name in rows(connection, "SELECT id, name FROM collections"):
-        yield from _keywords(connection, collection, name)
+    for collection, name in rows(connection, "SELECT id, name FROM collections WHERE name IS NOT NULL"):
+        yield from _texts(connection, collection, name)
     for space, model, dimensions in rows(connection, "SELECT id, model, dimensions FROM spaces"):
         yield from _vectors(connection, space, model)
+        yield from _outdated(connection, space, model)
         for collection, name in rows(
             connection,
             "SELECT c.id, c.name FROM matrices m JOIN collections c ON c.id = m.collection WHERE m.space = ?",
@@ -68,17 +73,36 @@ def _records(connection: apsw.Connection) -> Iterator[str]:
         yield f"{stray} vectors belong to no record"
 
 
-def _keywords(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
-    # The sizes of its texts are the list of what the index holds.
-    held = f"{keywords.table(collection)}_docsize"
+def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
+    """Whether each row is what was written, and the keyword index holds the words of each text and no others."""
+    indexed = _indexed(connection, collection)
+    for key, record, metadata, keywords_, text, digest, guard in connection.execute(
+        "SELECT key, id, metadata, keywords, text, hash, checksum FROM records WHERE collection = ?", (collection,)
+    ):
+        try:
+            whole = read_text(text)
+            intact = text_hash(whole) == digest and checksum(metadata, keywords_) == guard
+        except UnicodeError:
+            intact = False
+        held = indexed.pop(key, Counter())
+        if not intact:
+            yield f"record {record!r} of collection {name!r} is damaged"
+        elif held != Counter(tokens(whole if keywords_ is None else read_text(keywords_))):
+            yield f"the keyword index does not hold the words of record {record!r} of collection {name!r}"
+    if indexed:
+        yield f"{len(indexed)} entries of the keyword index of collection {name!r} belong to no record"
+
+
+def _indexed(connection: apsw.Connection, collection: int) -> dict[int, Counter[str]]:
+    """The words that the keyword index holds for each record."""
     start = keywords.first_key(collection)
-    within = f"BETWEEN {start} AND {start + keywords.RANGE - 1}"
-    missing = _number(connection, f"records WHERE key {within} AND key NOT IN (SELECT id FROM {held})")
-    if missing:
-        yield f"{missing} records of collection {name!r} are missing from the keyword index"
-    stray = _number(connection, f"{held} WHERE id {within} AND id NOT IN (SELECT key FROM records)")
-    if stray:
-        yield f"{stray} entries of the keyword index of collection {name!r} belong to no record"
+    found: dict[int, Counter[str]] = {}
+    for term, key in connection.execute(
+        f"SELECT term, doc FROM {keywords.vocabulary(connection, collection, 'instance')}"
+    ):
+        if start <= key < start + keywords.RANGE:
+            found.setdefault(key, Counter())[term] += 1
+    return found
 
 
 def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:
@@ -90,6 +114,15 @@ def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[st
     stray = _number(connection, f"{held} WHERE rowid NOT IN (SELECT record FROM embeddings WHERE space = {space})")
     if stray:
         yield f"{stray} vectors of {model!r} belong to no record"
+
+
+def _outdated(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:
+    stale = _number(
+        connection,
+        f"embeddings e JOIN records r ON r.key = e.record WHERE e.space = {space} AND e.text_hash <> r.hash",
+    )
+    if stale:
+        yield f"{stale} vectors of {model!r} were made for another text than the record has"
 
 
 def _codes(connection: apsw.Connection, collection: int, name: str, space: int, dimensions: int) -> Iterator[str]:

@@ -49,10 +49,15 @@ def remove(connection: apsw.Connection, collection: int, keys: Iterable[Row]) ->
     connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", keys)
 
 
-def forget(connection: apsw.Connection, collection: int, keys: Iterable[Row]) -> None:
-    """Take a whole collection out."""
+def forget(connection: apsw.Connection, collection: int) -> None:
+    """Drop the table of a collection that has no records any more, unless it shares one."""
     sharing = rows(connection, f"SELECT 1 FROM collections WHERE id % {TABLES} = ? LIMIT 2", (collection % TABLES,))
-    if len(sharing) > 1:
-        remove(connection, collection, keys)
-    else:
-        connection.execute(f"DROP TABLE {table(collection)}")
+    if len(sharing) < 2:
+        connection.execute(f"DROP TABLE IF EXISTS {table(collection)}")
+
+
+def vocabulary(connection: apsw.Connection, collection: int, kind: str = "row") -> str:
+    """A table of the terms of a keyword table: with how many texts hold each (`row`), or each place (`instance`)."""
+    name = f"temp.{table(collection)}_{kind}"
+    connection.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab(main, {table(collection)}, {kind})")
+    return name

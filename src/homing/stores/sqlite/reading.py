@@ -4,59 +4,58 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import apsw
 
-from homing.database.sqlite.rows import Row, rows, rows_of_each
+from homing.database.sqlite.rows import Row, rows
 from homing.records import VectorRecord
+from homing.stores.sqlite import vectors
 from homing.stores.sqlite.batch import read_text
-from homing.stores.sqlite.schema import vector_table
 from homing.stores.sqlite.writing import Collection
-from homing.vectors import unpack
+from homing.vectors import Vector
 
 _COLUMNS = "key, id, metadata, keywords, text"
+_OF_IDS = "collection = ? AND id IN (SELECT value FROM json_each(?))"
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What a match shows of a record."""
-
-    id: str
-    metadata: dict[str, Any]
-    text: str
-
-
-def best_by_id(connection: apsw.Connection, ranked: list[tuple[float, int]], limit: int) -> list[tuple[float, int]]:
-    """The first `limit` of these (value ascending, key) pairs; where values tie, by the ids of the records."""
+def best_by_id(connection: apsw.Connection, ranked: list[tuple[float, int]], limit: int) -> list[tuple[float, str]]:
+    """The first `limit` of these (value ascending, key) pairs as (value, id); where values tie, by id."""
     if len(ranked) > limit:
         last = ranked[limit - 1][0]
         ranked = [pair for pair in ranked if pair[0] <= last]
-    if len({value for value, _ in ranked}) < len(ranked):
-        ids: dict[int, str] = dict(
-            rows_of_each(connection, "SELECT key, id FROM records WHERE key = ?", [key for _, key in ranked])
+    ids: dict[int, str] = dict(
+        rows(
+            connection,
+            "SELECT key, id FROM records WHERE key IN (SELECT value FROM json_each(?))",
+            (json.dumps([key for _, key in ranked]),),
         )
-        ranked = sorted(ranked, key=lambda pair: (pair[0], ids[pair[1]]))
-    return ranked[:limit]
+    )
+    return sorted((value, ids[key]) for value, key in ranked)[:limit]
 
 
-def read_records(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, Stored]:
-    """The records of these keys."""
-    found = rows_of_each(connection, "SELECT key, id, metadata, text FROM records WHERE key = ?", keys)
-    return {key: Stored(name, json.loads(metadata), read_text(text)) for key, name, metadata, text in found}
+def keys_of(connection: apsw.Connection, collection: Collection, ids: Sequence[str]) -> dict[str, int]:
+    """The keys of those records that exist, by id."""
+    wanted = (collection.id, json.dumps(list(ids)))
+    return dict(rows(connection, f"SELECT id, key FROM records WHERE {_OF_IDS}", wanted))
+
+
+def texts_of(connection: apsw.Connection, collection: Collection, ids: Sequence[str], lacking: str) -> dict[str, str]:
+    """The texts of those records that exist, by id; with `lacking`, that have no vector of this model."""
+    found = rows(
+        connection,
+        f"SELECT id, text FROM records WHERE {_OF_IDS} AND NOT EXISTS (SELECT 1 FROM spaces s "
+        "JOIN embeddings e ON e.space = s.id WHERE s.model = ? AND e.record = records.key)",
+        (collection.id, json.dumps(list(ids)), lacking),
+    )
+    return {name: read_text(text) for name, text in found}
 
 
 def records_with_ids(
-    connection: apsw.Connection, name: str, collection: Collection, ids: Sequence[str]
+    connection: apsw.Connection, name: str, collection: Collection, ids: Sequence[str], *, embeddings: bool = True
 ) -> list[VectorRecord]:
-    """The records of these ids that exist."""
-    found = rows(
-        connection,
-        f"SELECT {_COLUMNS} FROM records WHERE collection = ? AND id IN (SELECT value FROM json_each(?))",
-        (collection.id, json.dumps(ids)),
-    )
-    return _whole(connection, name, collection, found)
+    """The records of these ids that exist; without `embeddings`, without their vectors."""
+    found = rows(connection, f"SELECT {_COLUMNS} FROM records WHERE {_OF_IDS}", (collection.id, json.dumps(list(ids))))
+    return _whole(connection, name, collection, found) if embeddings else [_record(name, row) for row in found]
 
 
 def records_after(
@@ -78,25 +77,21 @@ def ids_of(connection: apsw.Connection, collection: Collection) -> list[str]:
 
 
 def _whole(connection: apsw.Connection, name: str, collection: Collection, found: list[Row]) -> list[VectorRecord]:
-    vectors: dict[int, bytes] = {}
-    model = ""
-    if collection.space is not None:
-        model = connection.execute("SELECT model FROM spaces WHERE id = ?", (collection.space,)).get
-        table = vector_table(collection.space)
-        vectors = dict(
-            rows_of_each(
-                connection, f"SELECT record, embedding FROM {table} WHERE record = ?", [row[0] for row in found]
-            )
-        )
-    return [
-        VectorRecord(
-            id=record,
-            collection=name,
-            embedding=unpack(vectors[key]) if key in vectors else None,
-            metadata=json.loads(metadata),
-            text=read_text(text),
-            model=model if key in vectors else "",
-            keywords=None if keywords is None else read_text(keywords),
-        )
-        for key, record, metadata, keywords, text in found
-    ]
+    if collection.space is None or not found:
+        return [_record(name, row) for row in found]
+    [(model, dimensions)] = rows(connection, "SELECT model, dimensions FROM spaces WHERE id = ?", (collection.space,))
+    held = vectors.read(connection, collection.space, dimensions, [row[0] for row in found])
+    return [_record(name, row, held.get(row[0]), model) for row in found]
+
+
+def _record(name: str, row: Row, vector: Vector | None = None, model: str = "") -> VectorRecord:
+    _, record, metadata, keywords, text = row
+    return VectorRecord(
+        id=record,
+        collection=name,
+        embedding=vector,
+        metadata=json.loads(metadata),
+        text=read_text(text),
+        model=model if vector is not None else "",
+        keywords=None if keywords is None else read_text(keywords),
+    )

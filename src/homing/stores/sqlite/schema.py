@@ -15,8 +15,12 @@ CHUNK = 16
 # cannot mistake one for another. Each collection has a range of keys (keywords.py, which also makes its own tables, one
 # by one). Texts are TEXT, or a BLOB where UTF-8 cannot hold them (half a surrogate pair).
 #
+# `hash` names the text, `checksum` guards what else a row holds. A collection that was dropped has no name any more and
+# frees its room in portions.
+#
 # A space is one model identity; its vectors live in a vec0 table of its own, `vectors_<space>`, so that two models can
-# be held side by side. `embeddings` says which record has a vector where, and of which text.
+# be held side by side. `embeddings` says which record has a vector where, and of which text. The space of a collection
+# is the one that serves it.
 #
 # segments, removals and matrices are the small copy that searches read into memory; see segments.py.
 _RECORDS = """
@@ -24,12 +28,13 @@ CREATE TABLE spaces(
     id INTEGER PRIMARY KEY, model TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE(model, dimensions)
 ) STRICT;
 CREATE TABLE collections(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, space INTEGER,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, space INTEGER,
     records INTEGER NOT NULL DEFAULT 0, next_key INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE records(
     key INTEGER PRIMARY KEY, collection INTEGER NOT NULL, id TEXT NOT NULL,
-    metadata TEXT NOT NULL, keywords ANY, text ANY NOT NULL, UNIQUE(collection, id)
+    metadata TEXT NOT NULL, keywords ANY, text ANY NOT NULL, hash TEXT NOT NULL, checksum INTEGER NOT NULL,
+    UNIQUE(collection, id)
 ) STRICT;
 CREATE TABLE attributes(
     collection INTEGER NOT NULL, key ANY NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,

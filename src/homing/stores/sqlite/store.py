@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+import apsw
+
+from homing.database import Transaction
 from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_space, checked_text
+from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.attributes import wanted
-from homing.stores.sqlite import checkup, switching, text_search, vector_search, writing
+from homing.stores.sqlite import checkup, dropping, models, reading, text_search, vector_search, vectors, writing
 from homing.stores.sqlite.batch import batches
-from homing.stores.sqlite.matrices import MEMORY, Matrices
-from homing.stores.sqlite.reading import best_by_id, ids_of, read_records, records_after, records_with_ids
+from homing.stores.sqlite.matrices import MEMORY, Matrices, Snapshot
 from homing.stores.sqlite.schema import COMPONENT, STEPS
-from homing.stores.store import CollectionInfo, SearchOptions
-from homing.stores.switching import SpaceInfo
+from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
 from homing.vectors import Vector, as_vector
 
 PAGE = 500
 
+T = TypeVar("T")
+
 
 class SqliteStore:
-    """A `Store` in one file.
+    """A `Store` in one file, or in a database that somebody else opened and closes.
 
     Vectors are kept at unit length, exactly; a search reads a one-byte-per-dimension copy held in memory (`memory`
     bounds it) and compares the best candidates exactly. Several processes may read and write the file at once; a search
     sees everything that was committed before it began, by whomever.
     """
 
-    def __init__(self, path: str | Path, *, dimensions: int | None = None, memory: int = MEMORY) -> None:
-        self.database = SqliteDatabase(path)
+    def __init__(
+        self, place: str | Path | SqliteDatabase, *, dimensions: int | None = None, memory: int = MEMORY
+    ) -> None:
+        self._owns = not isinstance(place, SqliteDatabase)
+        self.database = place if isinstance(place, SqliteDatabase) else SqliteDatabase(place)
         self.dimensions = dimensions
         self._matrices = Matrices(memory)
         try:
             self.database.migrate(COMPONENT, STEPS)
+            if not self.database.read_only:
+                dropping.free_room(self.database)
         except BaseException:
-            self.database.close()
+            self.close()
             raise
 
     @property
@@ -51,20 +60,48 @@ class SqliteStore:
         """What the vectors held for searching occupy at the moment."""
         return self._matrices.bytes
 
-    def upsert(self, records: Iterable[VectorRecord]) -> int:
-        """Write records; see `Store.upsert`. Everything that can be worked out is, before the file is locked."""
+    def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
+        """Write records; see `Store.write`. Everything that can be worked out is, before the file is locked."""
         prepared = batches(records, self.dimensions)
-        if not prepared:
-            return 0
-        with self.database.writing() as connection:
-            for batch in prepared:
-                writing.upsert(connection, batch)
-        return sum(len(batch.ids) for batch in prepared)
 
-    def search(
-        self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
-    ) -> list[Match]:
-        """The nearest records; see `Store.search`."""
+        def work(connection: apsw.Connection) -> int:
+            for batch in prepared:
+                writing.write(connection, batch)
+            return sum(len(batch.ids) for batch in prepared)
+
+        return self._changed(work, transaction) if prepared else 0
+
+    def upsert(self, records: Iterable[VectorRecord]) -> int:
+        """Write records; see `VectorStore.upsert`."""
+        return self.write(records)
+
+    def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
+        """Remove records everywhere; see `Store.delete`."""
+        checked_name(collection, "collection")
+        unwanted = checked_names(ids, "id")
+
+        def work(connection: apsw.Connection) -> int:
+            found = writing.find_collection(connection, collection)
+            return 0 if found is None else writing.delete(connection, found.id, unwanted)
+
+        return self._changed(work, transaction) if unwanted else 0
+
+    def drop(self, collection: str) -> int:
+        """Remove a collection; see `Store.drop`. It is gone at once; its room is freed in portions."""
+
+        def work(connection: apsw.Connection, found: writing.Collection) -> int:
+            dropping.forget(connection, found)
+            return found.records
+
+        count = self._change(collection, work, 0)
+        dropping.free_room(self.database)
+        self._matrices.forget(collection)
+        return count
+
+    def search_vector(
+        self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
+    ) -> list[Near]:
+        """The nearest records; see `Store.search_vector`."""
         checked_name(collection, "collection")
         query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
         if not limit:
@@ -72,63 +109,77 @@ class SqliteStore:
         with self._matrices.current(self.database, collection) as (connection, snapshot):
             if snapshot is None:
                 return []
-            if options is not None and options.model and options.model != snapshot.state.model:
-                raise ModelMismatch(
-                    f"collection {collection!r} holds vectors of {snapshot.state.model!r}, the query is one of "
-                    f"{options.model!r}; ask with the model of the collection, or embed the collection again",
-                    details={"expected": snapshot.state.model, "actual": options.model},
-                )
-            if len(query) != snapshot.state.dimensions:
-                raise DimensionMismatch(
-                    f"collection {collection!r} holds vectors of {snapshot.state.dimensions} dimensions, "
-                    f"the query has {len(query)}; embed it with the model of the collection",
-                    details={"expected": snapshot.state.dimensions, "actual": len(query)},
-                )
+            _check_query(collection, snapshot, query, "" if options is None else options.model)
             near = vector_search.search(connection, snapshot, query, limit, asked)
-            best = best_by_id(connection, [(found.distance, found.record) for found in near], limit)
-            stored = read_records(connection, [key for _, key in best])
-            return [
-                Match(stored[key].id, collection, value, stored[key].metadata, stored[key].text) for value, key in best
-            ]
+            return [Near(name, 1 - distance) for distance, name in reading.best_by_id(connection, near, limit)]
+
+    def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
+        """The records that share words with the query; see `Store.search_words`."""
+        checked_text(query, "a query")
+        limit, asked = checked_limit(limit), wanted(options)
+
+        def work(connection: apsw.Connection, found: writing.Collection) -> Words:
+            relevant = text_search.search(connection, found, query, limit, asked)
+            best = reading.best_by_id(connection, relevant, limit)
+            weights = text_search.weights(connection, found, query)
+            return Words(tuple(Worded(name, -value) for value, name in best), weights.mass, weights.rarest)
+
+        return self._look(collection, work, Words()) if limit else Words()
+
+    def measure(
+        self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
+    ) -> list[Measured]:
+        """What both legs say of these records; see `Store.measure`."""
+
+        def work(connection: apsw.Connection, found: writing.Collection) -> list[Measured]:
+            keys = reading.keys_of(connection, found, ids)
+            near: dict[int, float] = {}
+            if vector is not None and found.space is not None:
+                near = vectors.cosines(connection, found.space, len(vector), list(keys.values()), vector)
+            words = text_search.measure(connection, found, query, list(keys.values()))
+            return [Measured(name, near.get(keys[name]), words.get(keys[name], 0.0)) for name in ids if name in keys]
+
+        return self._look(collection, work, []) if ids else []
+
+    def search(
+        self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
+    ) -> list[Match]:
+        """The nearest records; see `VectorStore.search`."""
+        near = {one.id: 1 - one.cosine for one in self.search_vector(collection, vector, limit, options)}
+        return [
+            Match(one.id, collection, near[one.id], one.metadata, one.text)
+            for one in self.get(collection, list(near), embeddings=False)
+        ]
 
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The records that share words with the query; see `Store.search_text`."""
-        checked_name(collection, "collection")
-        checked_text(query, "a query")
-        limit, asked = checked_limit(limit), wanted(options)
-        if not limit:
-            return []
-        with self.database.reading() as connection:
-            found = writing.find_collection(connection, collection)
-            if found is None:
-                return []
-            relevant = text_search.search(connection, found, query, limit, asked)
-            best = best_by_id(connection, [(-match.score, match.record) for match in relevant], limit)
-            stored = read_records(connection, [key for _, key in best])
-            return [
-                Match(stored[key].id, collection, None, stored[key].metadata, stored[key].text, score=-value)
-                for value, key in best
-            ]
+        """The records that share words with the query; see `VectorStore.search_text`."""
+        scores = {one.id: one.bm25 for one in self.search_words(collection, query, limit, options).found}
+        return [
+            Match(one.id, collection, None, one.metadata, one.text, score=scores[one.id])
+            for one in self.get(collection, list(scores), embeddings=False)
+        ]
 
-    def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
+    def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
         """The records that exist, in the order asked for; see `Store.get`."""
-        checked_name(collection, "collection")
-        wanted_ids = checked_names(ids, "id")
-        with self.database.reading() as connection:
-            found = writing.find_collection(connection, collection)
-            if found is None:
-                return []
-            by_id = {record.id: record for record in records_with_ids(connection, collection, found, wanted_ids)}
-            return [by_id[name] for name in wanted_ids if name in by_id]
+        asked = checked_names(ids, "id")
+
+        def work(connection: apsw.Connection, found: writing.Collection) -> list[VectorRecord]:
+            read = reading.records_with_ids(connection, collection, found, asked, embeddings=embeddings)
+            by_id = {record.id: record for record in read}
+            return [by_id[name] for name in asked if name in by_id]
+
+        return self._look(collection, work, [])
+
+    def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
+        """The texts of the records that exist, by id; see `Store.texts`."""
+        asked = checked_names(ids, "id")
+        return self._look(collection, lambda c, found: reading.texts_of(c, found, asked, lacking), {})
 
     def ids(self, collection: str) -> list[str]:
         """Every id in order; see `Store.ids`."""
-        checked_name(collection, "collection")
-        with self.database.reading() as connection:
-            found = writing.find_collection(connection, collection)
-            return [] if found is None else ids_of(connection, found)
+        return self._look(collection, reading.ids_of, [])
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""
@@ -138,34 +189,16 @@ class SqliteStore:
     def _pages(self, collection: str) -> Iterator[VectorRecord]:
         after = ""
         while True:
-            with self.database.reading() as connection:
-                found = writing.find_collection(connection, collection)
-                page = [] if found is None else records_after(connection, collection, found, after, PAGE)
+
+            def work(c: apsw.Connection, found: writing.Collection, after: str = after) -> list[VectorRecord]:
+                return reading.records_after(c, collection, found, after, PAGE)
+
+            nothing: list[VectorRecord] = []
+            page = self._look(collection, work, nothing)
             yield from page
             if len(page) < PAGE:
                 return
             after = page[-1].id
-
-    def delete(self, collection: str, ids: Sequence[str]) -> int:
-        """Remove records everywhere; see `Store.delete`."""
-        checked_name(collection, "collection")
-        unwanted = checked_names(ids, "id")
-        if not unwanted:
-            return 0
-        with self.database.writing() as connection:
-            found = writing.find_collection(connection, collection)
-            return 0 if found is None else writing.delete(connection, found.id, unwanted)
-
-    def drop(self, collection: str) -> int:
-        """Remove a collection; see `Store.drop`."""
-        checked_name(collection, "collection")
-        with self.database.writing() as connection:
-            found = writing.find_collection(connection, collection)
-            if found is None:
-                return 0
-            writing.drop(connection, found)
-        self._matrices.forget(collection)
-        return found.records
 
     def collections(self) -> list[CollectionInfo]:
         """The collections that have records; see `Store.collections`."""
@@ -177,70 +210,53 @@ class SqliteStore:
                     "SELECT c.name, c.records, coalesce(m.live, 0), coalesce(s.model, ''), coalesce(s.dimensions, 0) "
                     "FROM collections c LEFT JOIN spaces s ON s.id = c.space "
                     "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space "
-                    "WHERE c.records > 0 ORDER BY c.name",
+                    "WHERE c.records > 0 AND c.name IS NOT NULL ORDER BY c.name",
                 )
             ]
 
+    def put_vectors(self, collection: str, model: str, given: Sequence[NewVector]) -> set[str]:
+        """Give records vectors of a model; see `Store.put_vectors`."""
+        checked_name(model, "model")
+        for one in given:
+            as_vector(one.embedding, dimensions=self.dimensions)
+
+        def work(connection: apsw.Connection, found: writing.Collection) -> set[str]:
+            return models.put(connection, found, model, given)
+
+        return self._change(collection, work, set()) if given else set()
+
+    def models(self, collection: str) -> list[ModelInfo]:
+        """The models whose vectors are held; see `Store.models`."""
+        return self._look(collection, models.models, [])
+
     def model_of(self, collection: str) -> str:
-        """The model that answers; see `SwitchesModels.model_of`."""
+        """The model that serves a collection; see `Store.model_of`."""
         checked_name(collection, "collection")
         with self.database.reading() as connection:
-            return switching.model_of(connection, collection)
+            return models.model_of(connection, collection)
 
-    def spaces(self, collection: str) -> list[SpaceInfo]:
-        """The models whose vectors are held; see `SwitchesModels.spaces`."""
-        checked_name(collection, "collection")
-        with self.database.reading() as connection:
-            found = writing.find_collection(connection, collection)
-            return [] if found is None else [space.info for space in switching.spaces(connection, found)]
+    def pending(self, collection: str) -> int:
+        """How many records wait for their vector; see `Store.pending`."""
+        return self._look(collection, models.pending, 0)
 
-    def stage(self, collection: str, model: str, dimensions: int) -> None:
-        """Make room for a second model; see `SwitchesModels.stage`."""
+    def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
+        """What lacks a vector of this model; see `Store.missing`."""
+        return self._look(collection, lambda c, found: models.missing(c, found, model, after, limit), [])
+
+    def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
+        """Let a model serve the collection; see `Store.serve`."""
         checked_name(collection, "collection")
-        checked_space(model, dimensions, self.dimensions)
-        with self.database.writing() as connection:
+
+        def work(connection: apsw.Connection) -> None:
             found = writing.find_collection(connection, collection)
             if found is not None:
-                switching.stage(connection, found, model, dimensions)
+                models.serve(connection, collection, found, model)
 
-    def missing(self, collection: str, model: str) -> Iterator[VectorRecord]:
-        """What lacks a vector of this model; see `SwitchesModels.missing`. Read in pages, like `records`."""
-        checked_name(collection, "collection")
-        return self._missing_pages(collection, model)
-
-    def _missing_pages(self, collection: str, model: str) -> Iterator[VectorRecord]:
-        after = -1
-        while True:
-            with self.database.reading() as connection:
-                found = writing.find_collection(connection, collection)
-                if found is None:
-                    return
-                page, after = switching.missing(connection, collection, found, model, after, PAGE)
-            yield from page
-            if len(page) < PAGE:
-                return
-
-    def add_vectors(self, records: Iterable[VectorRecord]) -> int:
-        """Give records a vector of a second model; see `SwitchesModels.add_vectors`."""
-        prepared = batches(records, self.dimensions)
-        if not prepared:
-            return 0
-        with self.database.writing() as connection:
-            return sum(switching.add(connection, batch) for batch in prepared)
-
-    def activate(self, collection: str, model: str, *, complete: bool = True) -> int:
-        """Let a model's vectors answer; see `SwitchesModels.activate`."""
-        checked_name(collection, "collection")
-        with self.database.writing() as connection:
-            found = writing.find_collection(connection, collection)
-            return 0 if found is None else switching.activate(connection, collection, found, model, complete)
+        self._changed(work, transaction)
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of a model's vectors; see `SwitchesModels.discard`."""
-        checked_name(collection, "collection")
-        with self.database.writing() as connection:
-            found = writing.find_collection(connection, collection)
-            return 0 if found is None else switching.discard(connection, collection, found, model)
+        """Let go of a model's vectors; see `Store.discard`."""
+        return self._change(collection, lambda c, found: models.discard(c, collection, found, model), 0)
 
     def check(self) -> list[str]:
         """What is wrong inside the file, a sentence each; see `Store.check`."""
@@ -259,5 +275,41 @@ class SqliteStore:
         return {"sqlite": engine, "sqlite-vec": extension}
 
     def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
-        self.database.close()
+        """Let go of the file, where it was opened here. Closing twice is fine."""
+        if self._owns:
+            self.database.close()
+
+    def _look(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
+        """What the work answers about a collection; `nothing` where there is no such collection."""
+        checked_name(collection, "collection")
+        with self.database.reading() as connection:
+            found = writing.find_collection(connection, collection)
+            return nothing if found is None else work(connection, found)
+
+    def _change(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
+        checked_name(collection, "collection")
+        with self.database.writing() as connection:
+            found = writing.find_collection(connection, collection)
+            return nothing if found is None else work(connection, found)
+
+    def _changed(self, work: Callable[[apsw.Connection], T], transaction: Transaction | None) -> T:
+        if transaction is not None:
+            return work(transaction.connection)
+        with self.database.writing() as connection:
+            return work(connection)
+
+
+def _check_query(collection: str, snapshot: Snapshot, query: Vector, model: str) -> None:
+    held = snapshot.state
+    if model and model != held.model:
+        raise ModelMismatch(
+            f"collection {collection!r} holds vectors of {held.model!r}, the query is one of "
+            f"{model!r}; ask with the model of the collection, or embed the collection again",
+            details={"expected": held.model, "actual": model},
+        )
+    if len(query) != held.dimensions:
+        raise DimensionMismatch(
+            f"collection {collection!r} holds vectors of {held.dimensions} dimensions, "
+            f"the query has {len(query)}; embed it with the model of the collection",
+            details={"expected": held.dimensions, "actual": len(query)},
+        )

@@ -9,6 +9,7 @@ all rare, there is one step: plain BM25 over everything.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,18 +27,27 @@ NAMED = 4_000
 """Records of a filter up to which they are named, which makes asking whether a text passes four times cheaper."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relevant:
-    """A record and its relevance; higher is better."""
+K1 = 1.2
+"""FTS5's own: a term brings at most `K1 + 1` times its idf."""
+LEAST_IDF = 1e-6
+"""What FTS5 makes of the idf of a term that most texts hold."""
 
-    record: int
-    score: float
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the words of a query are worth; see `homing.stores.store.Words`."""
+
+    mass: float
+    rarest: float
 
 
 def search(
     connection: apsw.Connection, collection: Collection, query: str, limit: int, asked: Filter
-) -> list[Relevant]:
-    """At least `limit` of the most relevant, if so many exist; more where the last ones tie."""
+) -> list[tuple[float, int]]:
+    """At least `limit` of the most relevant as (-BM25, key), if so many exist, the best first; more where the last tie.
+
+    BM25 is counted such that a term brings at most its idf.
+    """
     terms = query_terms(query)
     if not terms:
         return []
@@ -50,7 +60,40 @@ def search(
             found.setdefault(record, min(score, highest))
         if len(found) >= limit:
             break
-    return sorted((Relevant(*pair) for pair in found.items()), key=lambda match: -match.score)
+    return sorted((-score / (K1 + 1), record) for record, score in found.items())
+
+
+def measure(connection: apsw.Connection, collection: Collection, query: str, keys: Sequence[int]) -> dict[int, float]:
+    """The BM25 of those of these records that share a word with the query, by key."""
+    terms = query_terms(query)
+    if not terms or not keys:
+        return {}
+    table = keywords.table(collection.id)
+    found = rows(
+        connection,
+        f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ? AND "
+        "+rowid IN (SELECT value FROM json_each(?))",
+        (_any(terms), json.dumps(list(keys))),
+    )
+    return {key: score / (K1 + 1) for key, score in found}
+
+
+def weights(connection: apsw.Connection, collection: Collection, query: str) -> Weights:
+    """What the words of a query are worth in a collection."""
+    terms = query_terms(query)
+    held: dict[str, int] = dict(
+        rows(
+            connection,
+            f"SELECT term, doc FROM {keywords.vocabulary(connection, collection.id)} "
+            "WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps(terms),),
+        )
+    )
+    return Weights(sum(_idf(collection.records, held.get(term, 0)) for term in terms), _idf(collection.records, 1))
+
+
+def _idf(texts: int, holders: int) -> float:
+    return max(LEAST_IDF, math.log(max(texts - holders + 0.5, 0.5) / (holders + 0.5)))
 
 
 class _Index:

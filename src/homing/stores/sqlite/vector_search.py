@@ -7,17 +7,14 @@ record that passes is found however far down it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import apsw
 import numpy as np
 
-from homing.database.sqlite.rows import rows_of_each
 from homing.stores.attributes import Filter
 from homing.stores.sqlite import filtering
 from homing.stores.sqlite.codes import Keys, Query, nearest
 from homing.stores.sqlite.matrices import Snapshot
-from homing.stores.sqlite.schema import vector_table
+from homing.stores.sqlite.vectors import cosines
 from homing.vectors import Vector
 
 SELECTIVE = 2_000
@@ -30,22 +27,18 @@ ASKED_ONE_BY_ONE = 8_192
 """Candidates of a broad filter after which all that pass are named instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
-    """A record and its exact distance."""
-
-    record: int
-    distance: float
-
-
-def search(connection: apsw.Connection, snapshot: Snapshot, vector: Vector, limit: int, asked: Filter) -> list[Near]:
-    """At least `limit` of the nearest, if so many exist, by distance; more where the last ones tie."""
+def search(
+    connection: apsw.Connection, snapshot: Snapshot, vector: Vector, limit: int, asked: Filter
+) -> list[tuple[float, int]]:
+    """At least `limit` of the nearest as (distance, key), if so many exist, nearest first; more where the last tie."""
     query = Query.of(vector)
     if asked:
         records = _filtered(connection, snapshot, query, limit, asked)
     else:
         records = snapshot.codes.records[query.candidates(snapshot.codes, snapshot.scores(query), limit)]
-    return _exact(connection, snapshot.state.space, vector, records)
+    state = snapshot.state
+    near = cosines(connection, state.space, state.dimensions, records.tolist(), vector)
+    return sorted((max(0.0, 1.0 - cosine), key) for key, cosine in near.items())
 
 
 def _filtered(connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter) -> Keys:
@@ -77,17 +70,3 @@ def _one_by_one(
             return codes.records[passed[query.candidates(codes.take(passed), values[passed], limit)]]
         portion *= 4
     return None
-
-
-def _exact(connection: apsw.Connection, space: int, vector: Vector, records: Keys) -> list[Near]:
-    found = rows_of_each(
-        connection, f"SELECT record, embedding FROM {vector_table(space)} WHERE record = ?", records.tolist()
-    )
-    if not found:
-        return []
-    stored = np.frombuffer(b"".join(blob for _, blob in found), "<f4").reshape(len(found), -1)
-    # Summed row by row, so that equal vectors get equal distances wherever they stand, and ties are ties.
-    cosines = (stored.astype(np.float64) * vector.astype(np.float64)).sum(axis=1)
-    distances = np.maximum(0.0, 1.0 - cosines)
-    near = [Near(key, distance) for (key, _), distance in zip(found, distances.tolist(), strict=True)]
-    return sorted(near, key=lambda near: near.distance)

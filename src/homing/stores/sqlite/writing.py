@@ -1,4 +1,4 @@
-"""Records written and removed: texts, metadata, keywords and vectors together, inside one transaction."""
+"""Records written and removed: texts, metadata, words and vectors together, inside one transaction."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apsw
-import numpy as np
 
 from homing.database.sqlite.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.stores.attributes import attributes
-from homing.stores.sqlite import keywords, segments
-from homing.stores.sqlite.batch import Batch
+from homing.stores.sqlite import keywords, vectors
+from homing.stores.sqlite.batch import Batch, checksum
 from homing.stores.sqlite.filtering import stored_key
-from homing.stores.sqlite.schema import create_space, vector_table
-from homing.vectors import pack
+from homing.stores.sqlite.schema import create_space
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A row of the table of collections."""
+    """A row of the table of collections; `space` is the one that serves it."""
 
     id: int
     space: int | None
@@ -34,23 +32,12 @@ def find_collection(connection: apsw.Connection, name: str) -> Collection | None
     return None if row is None else Collection(*row)
 
 
-def upsert(connection: apsw.Connection, batch: Batch) -> None:
-    """Write a batch, replacing what has its ids."""
-    collection = find_collection(connection, batch.collection)
-    if collection is None:
-        collection = _create(connection, batch.collection)
-    elif collection.records:
-        delete(connection, collection.id, batch.ids)
-    [(following,)] = rows(
-        connection,
-        "UPDATE collections SET records = records + ?1, next_key = next_key + ?1 WHERE id = ?2 RETURNING next_key",
-        (len(batch.ids), collection.id),
-    )
-    first = following - len(batch.ids)
-    _write_records(connection, collection.id, first, batch)
-    if batch.embedded:
-        space = _space(connection, collection, batch)
-        _write_vectors(connection, collection.id, space, first, batch)
+def write(connection: apsw.Connection, batch: Batch) -> None:
+    """Write a batch, replacing what has its ids. What says the same keeps its key, its words and its vectors."""
+    collection = find_collection(connection, batch.collection) or _create(connection, batch.collection)
+    fresh = _replace(connection, collection.id, batch) if collection.records else list(range(len(batch.ids)))
+    if fresh:
+        _insert(connection, collection, batch, fresh)
 
 
 def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> int:
@@ -58,37 +45,112 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
     found = rows(
         connection,
         "SELECT key, metadata FROM records WHERE collection = ? AND id IN (SELECT value FROM json_each(?))",
-        (collection, json.dumps(ids)),
+        (collection, json.dumps(list(ids))),
     )
+    _remove(connection, collection, dict(found))
+    return len(found)
+
+
+def _replace(connection: apsw.Connection, collection: int, batch: Batch) -> list[int]:
+    """Make room for a batch; returns which of its records are to be inserted."""
+    known = {
+        name: (key, text, words, metadata)
+        for key, name, text, words, metadata in rows(
+            connection,
+            "SELECT key, id, hash, keywords, metadata FROM records "
+            "WHERE collection = ? AND id IN (SELECT value FROM json_each(?))",
+            (collection, json.dumps(batch.ids)),
+        )
+    }
+    embedded = set(batch.embedded)
+    fresh: list[int] = []
+    gone: dict[int, str] = {}
+    for at, name in enumerate(batch.ids):
+        if name not in known:
+            fresh.append(at)
+            continue
+        key, text, words, metadata = known[name]
+        if at in embedded or (text, words) != (batch.hashes[at], batch.keywords[at]):
+            fresh.append(at)
+            gone[key] = metadata
+        elif metadata != batch.metadata[at]:
+            _describe(connection, collection, key, metadata, batch, at)
+    _remove(connection, collection, gone)
+    return fresh
+
+
+def _describe(connection: apsw.Connection, collection: int, key: int, before: str, batch: Batch, at: int) -> None:
+    """Change the metadata of a record and nothing else."""
+    connection.execute(
+        "UPDATE records SET metadata = ?, checksum = ? WHERE key = ?",
+        (batch.metadata[at], checksum(batch.metadata[at], batch.keywords[at]), key),
+    )
+    _remove_attributes(connection, collection, {key: before})
+    _add_attributes(connection, collection, [(name, value, key) for name, value in batch.pairs[at]])
+
+
+def _insert(connection: apsw.Connection, collection: Collection, batch: Batch, fresh: Sequence[int]) -> None:
+    [(following,)] = rows(
+        connection,
+        "UPDATE collections SET records = records + ?1, next_key = next_key + ?1 WHERE id = ?2 RETURNING next_key",
+        (len(fresh), collection.id),
+    )
+    key_of = {at: following - len(fresh) + number for number, at in enumerate(fresh)}
+    connection.executemany(
+        "INSERT INTO records(key, collection, id, metadata, keywords, text, hash, checksum) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                key,
+                collection.id,
+                batch.ids[at],
+                batch.metadata[at],
+                batch.keywords[at],
+                batch.texts[at],
+                batch.hashes[at],
+                checksum(batch.metadata[at], batch.keywords[at]),
+            )
+            for at, key in key_of.items()
+        ),
+    )
+    keywords.add(connection, collection.id, ((key, batch.words[at]) for at, key in key_of.items()))
+    pairs = [(name, value, key) for at, key in key_of.items() for name, value in batch.pairs[at]]
+    _add_attributes(connection, collection.id, pairs)
+    if batch.embedded:
+        space = _space(connection, collection, batch)
+        keys = [key_of[at] for at in batch.embedded]
+        vectors.add(connection, collection.id, space, keys, [batch.hashes[at] for at in batch.embedded], batch.vectors)
+
+
+def _remove(connection: apsw.Connection, collection: int, found: dict[int, str]) -> None:
+    """Take records out everywhere, given their metadata by key."""
     if not found:
-        return 0
-    keys = [(key,) for key, _ in found]
+        return
+    keys = [(key,) for key in found]
     connection.executemany("DELETE FROM records WHERE key = ?", keys)
     keywords.remove(connection, collection, keys)
+    _remove_attributes(connection, collection, found)
+    vectors.remove(connection, collection, list(found))
+    connection.execute("UPDATE collections SET records = records - ? WHERE id = ?", (len(found), collection))
+
+
+def _add_attributes(connection: apsw.Connection, collection: int, pairs: list[tuple[str, str, int]]) -> None:
+    # In the order of the table, which is far cheaper than in the order of the records.
+    connection.executemany(
+        "INSERT INTO attributes(collection, key, value, record) VALUES (?, ?, ?, ?)",
+        [(collection, stored_key(name), value, key) for name, value, key in sorted(pairs)],
+    )
+
+
+def _remove_attributes(connection: apsw.Connection, collection: int, found: dict[int, str]) -> None:
     connection.executemany(
         "DELETE FROM attributes WHERE collection = ? AND key = ? AND value = ? AND record = ?",
         [
             (collection, stored_key(name), value, key)
-            for key, metadata in found
+            for key, metadata in found.items()
             for name, value in attributes(json.loads(metadata))
         ],
     )
-    _remove_vectors(connection, collection, [key for key, _ in found])
-    connection.execute("UPDATE collections SET records = records - ? WHERE id = ?", (len(found), collection))
-    return len(found)
-
-
-def drop(connection: apsw.Connection, collection: Collection) -> None:
-    """Remove a collection with all of its records."""
-    keys = rows(connection, "SELECT key FROM records WHERE collection = ?", (collection.id,))
-    keywords.forget(connection, collection.id, keys)
-    for (space,) in rows(connection, "SELECT space FROM matrices WHERE collection = ?", (collection.id,)):
-        connection.executemany(f"DELETE FROM {vector_table(space)} WHERE record = ?", keys)
-        connection.executemany("DELETE FROM embeddings WHERE space = ? AND record = ?", [(space, *key) for key in keys])
-    segments.forget(connection, collection.id)
-    connection.execute("DELETE FROM attributes WHERE collection = ?", (collection.id,))
-    connection.execute("DELETE FROM records WHERE collection = ?", (collection.id,))
-    connection.execute("DELETE FROM collections WHERE id = ?", (collection.id,))
 
 
 def _create(connection: apsw.Connection, name: str) -> Collection:
@@ -99,27 +161,8 @@ def _create(connection: apsw.Connection, name: str) -> Collection:
     return Collection(created, None, 0)
 
 
-def _write_records(connection: apsw.Connection, collection: int, first: int, batch: Batch) -> None:
-    keys = range(first, first + len(batch.ids))
-    connection.executemany(
-        "INSERT INTO records(key, collection, id, metadata, keywords, text) VALUES (?, ?, ?, ?, ?, ?)",
-        zip(keys, [collection] * len(keys), batch.ids, batch.metadata, batch.keywords, batch.texts, strict=True),
-    )
-    keywords.add(connection, collection, zip(keys, batch.words, strict=True))
-    # In the order of the table, which is far cheaper than in the order of the records.
-    connection.executemany(
-        "INSERT INTO attributes(collection, key, value, record) VALUES (?, ?, ?, ?)",
-        [
-            (collection, stored_key(name), value, key)
-            for name, value, key in sorted(
-                (name, value, key) for key, pairs in zip(keys, batch.pairs, strict=True) for name, value in pairs
-            )
-        ],
-    )
-
-
 def _space(connection: apsw.Connection, collection: Collection, batch: Batch) -> int:
-    """The space of the collection, which the batch must fit; an unembedded collection takes that of the batch."""
+    """The space that serves the collection, which the batch must fit; one without vectors takes that of the batch."""
     row = connection.execute(
         "SELECT s.id, s.model, s.dimensions FROM collections c JOIN spaces s ON s.id = c.space "
         "JOIN matrices m ON m.collection = c.id AND m.space = c.space WHERE c.id = ? AND m.live > 0",
@@ -144,35 +187,3 @@ def _space(connection: apsw.Connection, collection: Collection, batch: Batch) ->
             details={"collection": batch.collection, "expected": dimensions, "actual": width},
         )
     return int(found)
-
-
-def _write_vectors(connection: apsw.Connection, collection: int, space: int, first: int, batch: Batch) -> None:
-    keys = [first + index for index in batch.embedded]
-    connection.executemany(
-        f"INSERT INTO {vector_table(space)}(record, embedding) VALUES (?, ?)",
-        zip(keys, map(pack, batch.vectors), strict=True),
-    )
-    connection.executemany(
-        "INSERT INTO embeddings(space, record, text_hash) VALUES (?, ?, ?)",
-        zip([space] * len(keys), keys, batch.hashes, strict=True),
-    )
-    segments.append(connection, collection, space, np.array(keys, np.int64), batch.vectors)
-
-
-def _remove_vectors(connection: apsw.Connection, collection: int, keys: list[int]) -> None:
-    spaces = rows(
-        connection,
-        "SELECT m.space, s.dimensions FROM matrices m JOIN spaces s ON s.id = m.space WHERE m.collection = ?",
-        (collection,),
-    )
-    for space, dimensions in spaces:
-        found = rows(
-            connection,
-            "SELECT record FROM embeddings WHERE space = ? AND record IN (SELECT value FROM json_each(?))",
-            (space, json.dumps(keys)),
-        )
-        if found:
-            connection.executemany(f"DELETE FROM {vector_table(space)} WHERE record = ?", found)
-            connection.executemany(f"DELETE FROM embeddings WHERE space = {space} AND record = ?", found)
-            gone = np.array([record for (record,) in found], np.int64)
-            segments.remove(connection, collection, space, dimensions, gone)
