@@ -23,6 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"text", "heard"}),
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"search", "config", "buffer"}),
+    frozenset({"engine"}),
     frozenset({"models", "langchain"}),
     frozenset({"folders", "rag", "devices", "documents", "knowledge", "skills", "evaluation", "resolve", "testing"}),
     frozenset({"doctor"}),

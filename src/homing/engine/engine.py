@@ -1,0 +1,81 @@
+"""A store, the models in use, and the worker between them."""
+
+from __future__ import annotations
+
+import threading
+
+from homing.embedders.provider import EmbeddingProvider
+from homing.engine.collection import Collection
+from homing.engine.models import ModelsInUse, as_models
+from homing.engine.wanted import Wanted
+from homing.engine.work import Work
+from homing.engine.worker import Worker, WorkerOptions
+from homing.errors import InvalidArgument
+from homing.stores.store import Store
+
+CLOSING_SECONDS = 30.0
+
+
+class Engine:
+    """What the capabilities stand on. Texts are written through `collection`; `worker` embeds them.
+
+    The worker starts with the first write of this process, or by `start`. The store must live in a database.
+    """
+
+    def __init__(
+        self, store: Store, models: ModelsInUse | EmbeddingProvider | None, *, options: WorkerOptions | None = None
+    ) -> None:
+        database = store.database
+        if database is None:
+            raise InvalidArgument(
+                "documents and memory need a store that is a database, and LanceDB is none; set the store to SQLite or "
+                "PostgreSQL, and move what is there with `homing store copy`"
+            )
+        self.store = store
+        self.database = database
+        self.models = as_models(models)
+        self.work = Work(database)
+        self.wanted = Wanted(database, store, self.work)
+        self.worker = Worker(database, store, self.models, self.work, self.wanted, options or WorkerOptions())
+        self._collections: dict[str, Collection] = {}
+        self._lock = threading.Lock()
+        self._wrote = self._closed = False
+
+    def collection(self, name: str) -> Collection:
+        """The collection of that name, which need not exist yet."""
+        with self._lock:
+            if name not in self._collections:
+                self._collections[name] = Collection(
+                    name,
+                    store=self.store,
+                    database=self.database,
+                    models=self.models,
+                    work=self.work,
+                    wanted=self.wanted,
+                    written=self._notice,
+                )
+            return self._collections[name]
+
+    def start(self) -> None:
+        """Embed what waits, whoever left it."""
+        self.worker.start()
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Embed everything that waits now; whether nothing is left."""
+        return self.worker.flush(timeout)
+
+    def close(self, timeout: float | None = CLOSING_SECONDS) -> int:
+        """Embed what this process wrote, within the timeout, and stop; returns how many texts still wait.
+
+        Nothing is lost: the next process that writes or serves carries on. Closing twice is fine.
+        """
+        if self._closed:
+            return 0
+        self._closed = True
+        return self.worker.stop(timeout, drain=self._wrote)
+
+    def _notice(self) -> None:
+        self._wrote = True
+        if not self._closed:
+            self.worker.start()
+            self.worker.notify()

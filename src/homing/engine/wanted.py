@@ -1,0 +1,126 @@
+"""Which collections want another model than the one that serves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from homing.database import Database, Transaction
+from homing.engine.work import CHANGE, Work
+from homing.stores.store import Store
+
+PAGE = 5_000
+"""Texts that are listed in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A collection, the model it wants, and whether everything it lacks is listed as work."""
+
+    collection: str
+    model: str
+    listed: bool
+
+
+class Wanted:
+    """Turns a change of model into work like any other.
+
+    A collection goes on being served by its old vectors, for new texts too, until every text has a vector of the new
+    model, dead letters aside; then the new ones serve it, in one step. The old ones stay until they are discarded.
+    """
+
+    def __init__(self, database: Database, store: Store, work: Work, *, user: str = "") -> None:
+        self._database = database
+        self._store = store
+        self._work = work
+        self._user = user
+
+    def all(self) -> list[Wish]:
+        """What is wanted now."""
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT collection, model, listed FROM wanted WHERE user_name = $1 ORDER BY collection", self._user
+            )
+        )
+        return [Wish(collection, model, bool(listed)) for collection, model, listed in found]
+
+    def of(self, transaction: Transaction, collection: str) -> str:
+        """The model that a collection wants; empty where it is content."""
+        found = transaction.rows(
+            "SELECT model FROM wanted WHERE user_name = $1 AND collection = $2", self._user, collection
+        )
+        return str(found[0][0]) if found else ""
+
+    def want(self, collection: str, model: str) -> None:
+        """Have a collection change to a model, or stay with the one that serves it."""
+        served = self._store.model_of(collection)
+
+        def work(transaction: Transaction) -> None:
+            before = self.of(transaction, collection)
+            if before == model:
+                return
+            if before:
+                transaction.rows(
+                    "DELETE FROM work WHERE user_name = $1 AND collection = $2 AND model = $3",
+                    self._user,
+                    collection,
+                    before,
+                )
+            transaction.rows("DELETE FROM wanted WHERE user_name = $1 AND collection = $2", self._user, collection)
+            if served and model != served:
+                transaction.rows(
+                    "INSERT INTO wanted(user_name, collection, model, listed) VALUES ($1, $2, $3, 0)",
+                    self._user,
+                    collection,
+                    model,
+                )
+
+        self._database.write(work, scope_of(collection))
+
+    def list_missing(self, wish: Wish) -> None:
+        """Ask for a vector of every text that has none of the wanted model. Killed half-way, it is done again."""
+        after = ""
+        while page := self._store.missing(wish.collection, wish.model, after=after, limit=PAGE):
+
+            def work(transaction: Transaction, page: list[str] = page) -> bool:
+                if self.of(transaction, wish.collection) != wish.model:
+                    return False
+                self._work.add(transaction, wish.collection, dict.fromkeys(page, 0), model=wish.model, priority=CHANGE)
+                return True
+
+            if not self._database.write(work, scope_of(wish.collection)):
+                return
+            after = page[-1]
+        self._database.write(
+            lambda transaction: transaction.rows(
+                "UPDATE wanted SET listed = 1 WHERE user_name = $1 AND collection = $2 AND model = $3",
+                self._user,
+                wish.collection,
+                wish.model,
+            ),
+            scope_of(wish.collection),
+        )
+
+    def settle(self, wish: Wish) -> bool:
+        """Let the wanted model serve the collection if nothing is missing; whether it does."""
+
+        def work(transaction: Transaction) -> bool:
+            if self.of(transaction, wish.collection) != wish.model:
+                return False
+            [(left,)] = transaction.rows(
+                "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND dead = 0",
+                self._user,
+                wish.collection,
+                wish.model,
+            )
+            if left:
+                return False
+            self._store.serve(wish.collection, wish.model, transaction)
+            transaction.rows("DELETE FROM wanted WHERE user_name = $1 AND collection = $2", self._user, wish.collection)
+            return True
+
+        return self._database.write(work, scope_of(wish.collection))
+
+
+def scope_of(collection: str) -> str:
+    """The scope of whoever writes to a collection."""
+    return f"collection:{collection}"

@@ -1,0 +1,329 @@
+"""What waits to be embedded: rows with keys and a priority, never with texts.
+
+They are written in the transaction of the text they are about. Several processes share them: a worker claims some for a
+while (a lease); when it dies, its claims are free again. Each row has a ticket of its own, and only the holder of that
+ticket takes it off: what was asked for again while it was being worked on stays.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from homing.database import Database, Transaction
+
+# `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
+# was last; `process` is who asked. `user_name` is whose texts these are.
+STEPS = (
+    """
+    CREATE TABLE work(
+        user_name TEXT NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL, model TEXT NOT NULL,
+        ticket INT64 NOT NULL, priority INT64 NOT NULL, size INT64 NOT NULL, process TEXT NOT NULL,
+        since FLOAT64 NOT NULL, queued FLOAT64 NOT NULL, due FLOAT64 NOT NULL,
+        attempts INT64 NOT NULL, owner TEXT NOT NULL, leased FLOAT64 NOT NULL, error TEXT NOT NULL,
+        dead INT64 NOT NULL, died FLOAT64 NOT NULL, PRIMARY KEY(user_name, collection, id, model));
+    CREATE INDEX work_by_order ON work(dead, priority, queued);
+    CREATE INDEX work_by_owner ON work(owner, leased) WHERE owner <> '';
+    CREATE TABLE wanted(
+        user_name TEXT NOT NULL, collection TEXT NOT NULL, model TEXT NOT NULL, listed INT64 NOT NULL,
+        PRIMARY KEY(user_name, collection));
+    """,
+)
+INTERACTIVE, IMPORT, CHANGE = 0, 1, 2
+"""Priorities: what somebody waits for, what comes in bulk, and vectors of another model. The lowest is first."""
+SCOPE = "work"
+LEASE = 600.0
+"""Seconds that a worker may take for a batch before another one takes it over."""
+MAX_HOLD = 60.0
+"""Seconds that a row is held back at most, however often it is asked for again."""
+PROCESS = secrets.token_hex(4)
+"""Tells this process from an earlier one that had its number, as happens in containers."""
+
+_HELD = "user_name = $1 AND collection = $2 AND id = $3 AND model = $4 AND ticket = $5"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A row that this worker holds until its lease runs out."""
+
+    collection: str
+    id: str
+    model: str
+    ticket: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A text that could not be embedded; it is found by words and waits for a person."""
+
+    collection: str
+    id: str
+    error: str
+    attempts: int
+    died: float
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How much waits, since when (seconds), how much of it failed before, how much was given up, and the last error."""
+
+    waiting: int = 0
+    oldest: float = 0.0
+    failing: int = 0
+    dead: int = 0
+    error: str = ""
+
+
+class Work:
+    """The rows of one user. Methods that take a transaction join the caller's; the others are one of their own."""
+
+    def __init__(self, database: Database, *, user: str = "", lease: float = LEASE) -> None:
+        self._database = database
+        self._user = user
+        self._lease = lease
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{secrets.token_hex(4)}"
+        database.migrate("work", STEPS)
+
+    def add(
+        self,
+        transaction: Transaction,
+        collection: str,
+        sizes: Mapping[str, int],
+        *,
+        model: str = "",
+        priority: int = INTERACTIVE,
+        settle: float = 0.0,
+    ) -> None:
+        """Ask for vectors of texts, given their sizes by id, after `settle` seconds without a change.
+
+        Nothing rests for more than `MAX_HOLD` seconds after it was first asked for.
+        """
+        now = transaction.now()
+        transaction.each(
+            "INSERT INTO work(user_name, collection, id, model, ticket, priority, size, process, since, queued, due, "
+            "attempts, owner, leased, error, dead, died) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, 0, '', 0, '', 0, 0) "
+            "ON CONFLICT(user_name, collection, id, model) DO UPDATE SET ticket = excluded.ticket, "
+            "priority = excluded.priority, size = excluded.size, process = excluded.process, queued = excluded.queued, "
+            "due = CASE WHEN excluded.due < work.since + $11 THEN excluded.due ELSE work.since + $11 END, "
+            "since = CASE WHEN work.dead = 1 THEN excluded.since ELSE work.since END, "
+            "attempts = 0, error = '', dead = 0",
+            (
+                (self._user, collection, one, model, _ticket(), priority, size, PROCESS, now, now + settle, MAX_HOLD)
+                for one, size in sizes.items()
+            ),
+        )
+
+    def remove(self, transaction: Transaction, collection: str, ids: Sequence[str]) -> None:
+        """Forget what was asked for texts that are gone."""
+        transaction.rows(
+            "DELETE FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3)",
+            self._user,
+            collection,
+            list(ids),
+        )
+
+    def remove_all(self, transaction: Transaction, collection: str) -> None:
+        """Forget everything about a collection."""
+        for table in ("work", "wanted"):
+            transaction.rows(f"DELETE FROM {table} WHERE user_name = $1 AND collection = $2", self._user, collection)
+
+    def claim(self, count: int, size: int, *, early: bool = False, mine: bool = False) -> list[Item]:
+        """Rows that nobody holds, the most urgent first and of these the newest: at most `count`, about `size` bytes.
+
+        With `early` also what still rests because it was just written; with `mine` only what this process asked for.
+        """
+
+        def work(transaction: Transaction) -> list[Item]:
+            now = transaction.now()
+            found = transaction.rows(
+                "SELECT collection, id, model, ticket, attempts, size FROM work WHERE user_name = $1 "
+                "AND dead = 0 AND (owner = '' OR leased <= $2 OR NOT (owner = ANY($3))) "
+                "AND (due <= $2 OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
+                "ORDER BY priority, queued DESC, id LIMIT $6",
+                self._user,
+                now,
+                self._living(transaction, now),
+                int(early),
+                PROCESS if mine else "",
+                count,
+            )
+            items: list[Item] = []
+            total = 0
+            for collection, key, model, ticket, attempts, length in found:
+                if items and total + length > size:
+                    break
+                items.append(Item(collection, key, model, ticket, attempts))
+                total += length
+            transaction.each(
+                "UPDATE work SET owner = $1, leased = $2 "
+                "WHERE user_name = $3 AND collection = $4 AND id = $5 AND model = $6",
+                [(self._owner, now + self._lease, self._user, one.collection, one.id, one.model) for one in items],
+            )
+            return items
+
+        return self._database.write(work, SCOPE)
+
+    def done(self, items: Sequence[Item]) -> None:
+        """These have their vectors. What was asked for again meanwhile stays, free to be claimed."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.each(f"DELETE FROM work WHERE {_HELD}", [self._held(one) for one in items])
+            self._free(transaction, items)
+
+        self._database.write(work, SCOPE)
+
+    def postpone(self, items: Sequence[Item], error: str, *, seconds: float, counts: bool) -> None:
+        """These failed for now and are due again later; `counts` is whether the failure is held against them."""
+
+        def work(transaction: Transaction) -> None:
+            due = transaction.now() + seconds
+            transaction.each(
+                f"UPDATE work SET due = $6, error = $7, attempts = attempts + $8 WHERE {_HELD}",
+                [(*self._held(one), due, error, int(counts)) for one in items],
+            )
+            self._free(transaction, items)
+
+        self._database.write(work, SCOPE)
+
+    def dead_letter(self, item: Item, error: str) -> None:
+        """This one will not be tried again by itself."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.rows(
+                f"UPDATE work SET dead = 1, died = $6, error = $7, attempts = attempts + 1 WHERE {_HELD}",
+                *self._held(item),
+                transaction.now(),
+                error,
+            )
+            self._free(transaction, [item])
+
+        self._database.write(work, SCOPE)
+
+    def release(self, items: Sequence[Item]) -> None:
+        """These are free to be claimed by anybody."""
+        self._database.write(lambda transaction: self._free(transaction, items), SCOPE)
+
+    def flush(self) -> None:
+        """Make everything due now, also what was postponed or rests."""
+        self._database.write(
+            lambda transaction: transaction.rows(
+                "UPDATE work SET due = 0 WHERE user_name = $1 AND dead = 0 AND due > $2", self._user, transaction.now()
+            ),
+            SCOPE,
+        )
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """What was given up, the latest first."""
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT collection, id, error, attempts, died FROM work WHERE user_name = $1 AND dead = 1 "
+                "ORDER BY died DESC, id",
+                self._user,
+            )
+        )
+        return [DeadLetter(*row) for row in found]
+
+    def retry_dead(self) -> int:
+        """Ask for every dead letter again; returns how many there were."""
+        revived = self._database.write(
+            lambda transaction: transaction.rows(
+                "UPDATE work SET dead = 0, died = 0, attempts = 0, error = '', due = 0 "
+                "WHERE user_name = $1 AND dead = 1 RETURNING id",
+                self._user,
+            ),
+            SCOPE,
+        )
+        return len(revived)
+
+    def waiting(self, collection: str = "", *, model: str | None = None, mine: bool = False) -> int:
+        """How many rows wait or are being worked on, dead letters aside: all, or those of a collection or a model."""
+        [(count,)] = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT count(*) FROM work WHERE user_name = $1 AND dead = 0 AND ($2 = '' OR collection = $2) "
+                "AND ($3 = 1 OR model = $4) AND ($5 = '' OR process = $5)",
+                self._user,
+                collection,
+                int(model is None),
+                model or "",
+                PROCESS if mine else "",
+            )
+        )
+        return int(count)
+
+    def fresh(self) -> int:
+        """How many rows wait that never failed and that nobody holds."""
+        [(count,)] = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT count(*) FROM work WHERE user_name = $1 AND dead = 0 AND error = '' AND owner = ''", self._user
+            )
+        )
+        return int(count)
+
+    def next_due(self) -> float | None:
+        """In how many seconds something becomes due; None where nothing waits."""
+
+        def work(transaction: Transaction) -> float | None:
+            [(due,)] = transaction.rows(
+                "SELECT min(CASE WHEN owner = '' THEN due ELSE leased END) FROM work WHERE user_name = $1 AND dead = 0",
+                self._user,
+            )
+            return None if due is None else float(max(0.0, due - transaction.now()))
+
+        return self._database.read(work)
+
+    def backlog(self, prefix: str = "") -> Backlog:
+        """How things stand with the collections whose names begin so."""
+
+        def work(transaction: Transaction) -> Backlog:
+            [(waiting, oldest, failing, dead, error)] = transaction.rows(
+                "SELECT coalesce(sum(1 - dead), 0), min(CASE WHEN dead = 0 THEN since END), "
+                "coalesce(sum(CASE WHEN dead = 0 AND error <> '' THEN 1 ELSE 0 END), 0), coalesce(sum(dead), 0), "
+                "coalesce(max(error), '') FROM work WHERE user_name = $1 AND collection >= $2 AND collection < $3",
+                self._user,
+                prefix,
+                prefix + "\U0010ffff",
+            )
+            age = 0.0 if oldest is None else max(0.0, transaction.now() - oldest)
+            return Backlog(int(waiting), age, int(failing), int(dead), error)
+
+        return self._database.read(work)
+
+    def _held(self, item: Item) -> tuple[str, str, str, str, int]:
+        return self._user, item.collection, item.id, item.model, item.ticket
+
+    def _free(self, transaction: Transaction, items: Iterable[Item]) -> None:
+        transaction.each(
+            "UPDATE work SET owner = '', leased = 0 "
+            "WHERE user_name = $1 AND collection = $2 AND id = $3 AND model = $4 AND owner = $5",
+            [(self._user, one.collection, one.id, one.model, self._owner) for one in items],
+        )
+
+    def _living(self, transaction: Transaction, now: float) -> list[str]:
+        """The workers that hold something and are not certainly dead."""
+        owners = transaction.rows("SELECT DISTINCT owner FROM work WHERE owner <> '' AND leased > $1", now)
+        return [owner for (owner,) in owners if not _is_gone(owner)]
+
+
+def _is_gone(owner: str) -> bool:
+    """Whether the holder of a lease is certainly gone: a process of this machine that does not run."""
+    host, pid, process, _ = owner.rsplit(":", 3)
+    if host != socket.gethostname():
+        return False
+    if int(pid) == os.getpid():
+        return process != PROCESS
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _ticket() -> int:
+    return secrets.randbits(62)

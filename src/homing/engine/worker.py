@@ -1,0 +1,220 @@
+"""The one background embedder: claims what waits, whoever wrote it, and gives it vectors."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+
+from homing.database import Database
+from homing.engine.batch import Embedding, Retries
+from homing.engine.models import ModelsInUse
+from homing.engine.wanted import Wanted
+from homing.engine.work import Item, Work
+from homing.errors import EmbeddingError, HomingError, InvalidArgument
+from homing.stores.store import Store
+
+log = logging.getLogger(__name__)
+
+POLL = 0.25
+"""Seconds between two looks for what other processes wrote."""
+LOOK = 5.0
+"""Seconds after which it looks again even if nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How texts are taken: `batch_size` of them at most, about `batch_bytes` of text, by so many `threads`.
+
+    `full` is how many waiting texts are logged as a warning.
+    """
+
+    batch_size: int = 64
+    batch_bytes: int = 256 * 1024
+    threads: int = 1
+    full: int = 10_000
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        if min(self.batch_size, self.batch_bytes, self.threads, self.retries.attempts) < 1:
+            raise InvalidArgument("batch_size, batch_bytes, threads and attempts are at least 1")
+        if self.retries.backoff <= 0 or self.retries.max_backoff < self.retries.backoff:
+            raise InvalidArgument("waits are positive: 0 < backoff <= max_backoff")
+
+
+class Worker:
+    """Embeds in threads of its own once started, and in the caller's by `flush`. Safe beside any number of others.
+
+    It also follows the default model: collections that another one serves are embedded again, behind what people write.
+    """
+
+    def __init__(
+        self, database: Database, store: Store, models: ModelsInUse, work: Work, wanted: Wanted, options: WorkerOptions
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._models = models
+        self._work = work
+        self._wanted = wanted
+        self._options = options
+        self._embedding = Embedding(store, models, work, options.retries)
+        self._wake = threading.Condition()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._at_work = 0
+        self._left: list[Item] = []
+        self._warned_full = False
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started."""
+        return bool(self._threads)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a batch is being embedded in this process."""
+        with self._wake:
+            return self._at_work > 0
+
+    def notify(self) -> None:
+        """Something was written."""
+        with self._wake:
+            self._wake.notify_all()
+
+    def start(self) -> None:
+        """Start the threads. Starting twice is fine."""
+        with self._wake:
+            if self._threads or not self._models.embeds:
+                return
+            # Each start has its own signal: a thread that outlived the timeout of an earlier stop still ends.
+            self._stopping = threading.Event()
+            self._threads = [
+                threading.Thread(target=self._loop, args=(self._stopping,), name=f"homing-worker-{number}", daemon=True)
+                for number in range(self._options.threads)
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Embed everything that waits now, in the calling thread beside the others; whether nothing is left."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self._work.flush()
+        while deadline is None or time.monotonic() < deadline:
+            if not self.run_batch(early=True) and not self._follow():
+                break
+        with self._wake:
+            self._wake.wait_for(lambda: not self._at_work, None if deadline is None else _left(deadline))
+        return self._work.waiting() == 0
+
+    def stop(self, timeout: float | None = None, *, drain: bool = True) -> int:
+        """Embed what this process asked for, then stop; returns how many texts still wait, of whomever.
+
+        What is left is kept for the next worker. A batch that is under way is waited for, within the timeout.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            while drain and (deadline is None or time.monotonic() < deadline):
+                if not self.run_batch(early=True, mine=True):
+                    break
+        finally:
+            self._stopping.set()
+            self.notify()
+            for thread in self._threads:
+                thread.join(None if deadline is None else _left(deadline))
+            self._threads = []
+        left = self._work.waiting()
+        if left and drain and self._work.waiting(mine=True):
+            log.warning("closing with %d texts that wait for their vectors; the next process carries on", left)
+        return left
+
+    def run_batch(self, size: int | None = None, *, early: bool = False, mine: bool = False) -> bool:
+        """Embed one batch of what is due in the calling thread; whether there was anything."""
+        if not self._models.embeds:
+            return False
+        with self._wake:
+            self._at_work += 1
+        items: list[Item] = []
+        try:
+            self._release()
+            count = size or self._options.batch_size
+            items = self._work.claim(count, self._options.batch_bytes, early=early, mine=mine)
+            if items:
+                self._embedding.run(items)
+                if any(one.model for one in items):
+                    self._settle()
+            return bool(items)
+        except HomingError:
+            # Whatever could not even be postponed, because the database is locked, is given back by and by.
+            with self._wake:
+                self._left += items
+            raise
+        finally:
+            with self._wake:
+                self._at_work -= 1
+                self._wake.notify_all()
+
+    def _release(self) -> None:
+        with self._wake:
+            left, self._left = self._left, []
+        if left:
+            try:
+                self._work.release(left)
+            except HomingError:
+                with self._wake:
+                    self._left += left
+                raise
+
+    def _loop(self, stopping: threading.Event) -> None:
+        seen, looked = -1, 0.0
+        while not stopping.is_set():
+            worked = False
+            try:
+                version, now = self._database.version(), time.monotonic()
+                # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
+                if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
+                    self._warn_when_full()
+                    worked = self.run_batch(early=self._work.fresh() >= self._options.batch_size) or self._follow()
+                    looked = now
+                seen = version
+            except HomingError as error:
+                log.warning("the background worker carries on after: %s", error)
+            except Exception:
+                log.exception("the background worker carries on after an unexpected failure")
+            if not worked:
+                with self._wake:
+                    if not stopping.is_set():
+                        self._wake.wait(POLL)
+
+    def _follow(self) -> bool:
+        """Have every collection change to the default model, and list what that takes; whether there was anything."""
+        try:
+            served = {info.name: info.model for info in self._store.collections() if info.embedded}
+            default = self._models.provider("").id if served else ""
+        except EmbeddingError:
+            return False
+        wishes = {wish.collection: wish for wish in self._wanted.all()}
+        for collection, model in served.items():
+            wish = wishes.get(collection)
+            if (wish.model if wish else model) != default:
+                self._wanted.want(collection, default)
+        moved = False
+        for wish in self._wanted.all():
+            if not wish.listed:
+                self._wanted.list_missing(wish)
+                moved = True
+        return self._settle() or moved
+
+    def _settle(self) -> bool:
+        served = [wish for wish in self._wanted.all() if wish.listed and self._wanted.settle(wish)]
+        return bool(served)
+
+    def _warn_when_full(self) -> None:
+        waiting = self._work.waiting()
+        if waiting >= self._options.full and not self._warned_full:
+            log.warning("embedding is behind: %d texts wait for their vectors", waiting)
+        self._warned_full = waiting >= self._options.full
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
