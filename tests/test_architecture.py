@@ -18,11 +18,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # From the ground up. A part may import parts below it and itself, never beside or above.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
-    frozenset({"vectors", "fusion", "meanings"}),
-    frozenset({"records", "legs", "database"}),
+    frozenset({"vectors", "meanings"}),
+    frozenset({"records", "database"}),
     frozenset({"text", "heard"}),
     frozenset({"embedders", "stores", "chat", "files"}),
-    frozenset({"search", "config", "buffer"}),
+    frozenset({"config", "buffer"}),
     frozenset({"engine"}),
     frozenset({"models", "langchain"}),
     frozenset({"folders", "rag", "devices", "documents", "knowledge", "skills", "evaluation", "resolve", "testing"}),

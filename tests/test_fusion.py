@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homing.engine.fusion import Ranking, rrf
 from homing.errors import InvalidArgument
-from homing.fusion import Ranking, rrf
 
 
 def test_a_score_is_the_sum_of_weight_over_k_plus_rank() -> None:

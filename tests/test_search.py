@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from homing.embedders.local import LocalProvider
+from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
-from homing.records import Match, VectorRecord
-from homing.search import HybridOptions, search
+from homing.records import VectorRecord
 from homing.stores.registry import open_store
-from homing.stores.store import SearchOptions, Store
+from homing.stores.store import SearchOptions, Store, Words
 from homing.testing.fake import FakeEmbedder
 
 TEXTS = {
@@ -71,6 +71,17 @@ def test_both_legs_find_chinese_english_mixed_traditional_full_width_and_emoji(
 
 def test_a_hit_explains_itself(store: Store, embedder: FakeEmbedder) -> None:
     hit = search("提交 commit", "notes", store=store, embedder=embedder)[0]
+    vector, keyword = hit.legs
+    assert (vector.rank, keyword.rank) == (1, 1)
+    assert vector.raw == vector.share == pytest.approx(hit.cosine)
+    assert hit.fused == pytest.approx(vector.share + keyword.share)
+    assert keyword.share > 0
+    assert hit.keywords == ("提交", "commit")
+    assert hit.distance == pytest.approx(1 - vector.raw)
+
+
+def test_a_hit_fused_by_places_explains_itself(store: Store, embedder: FakeEmbedder) -> None:
+    hit = search("提交 commit", "notes", store=store, embedder=embedder, options=HybridOptions(fusion="rrf"))[0]
     vector, keyword = hit.legs
     assert (vector.rank, keyword.rank) == (1, 1)
     assert vector.raw == pytest.approx(hit.cosine)
@@ -198,9 +209,7 @@ class KeywordsDown:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def search_text(
-        self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
-    ) -> list[Match]:
+    def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         raise StoreError("the keyword index is damaged")
 
     def __getattr__(self, name: str) -> object:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from homing.app import Homing
     from homing.app import open_app as open  # noqa: A004
     from homing.config import Settings
+    from homing.engine.search import HybridOptions, search
     from homing.errors import HomingError
     from homing.records import Hit, Match, Retrieved, VectorRecord
-    from homing.search import HybridOptions, search
     from homing.stores.registry import open_store
     from homing.stores.store import SearchOptions, Store
 
@@ -46,7 +46,7 @@ _HOMES = {
     "Hit": "records",
     "Homing": "app",
     "HomingError": "errors",
-    "HybridOptions": "search",
+    "HybridOptions": "engine.search",
     "Match": "records",
     "Retrieved": "records",
     "SearchOptions": "stores.store",
@@ -55,7 +55,7 @@ _HOMES = {
     "VectorRecord": "records",
     "open": "app",
     "open_store": "stores.registry",
-    "search": "search",
+    "search": "engine.search",
 }
 
 

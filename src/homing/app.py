@@ -10,15 +10,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
+from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, ModelMismatch, NotFound
 from homing.records import Metadata, Retrieved, VectorRecord
-from homing.search import HybridOptions, search
 from homing.vectors import Matrix
 
 if TYPE_CHECKING:
     from homing.devices.saved import SavedDevices
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
+    from homing.engine.engine import Engine
     from homing.folders.index import FolderIndex
     from homing.knowledge.knowledge_base import KnowledgeBase
     from homing.models.choice import Models
@@ -60,6 +61,13 @@ class Homing:
         from homing.stores.registry import open_store
 
         return open_store(self.settings.store_url, row_security=self.settings.row_security)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What documents and memory stand on: the store, the models in use, and the worker that embeds."""
+        from homing.engine.engine import Engine
+
+        return Engine(self.store, self.models)
 
     @cached_property
     def models(self) -> Models:
@@ -221,7 +229,7 @@ class Homing:
             return self.embedder
         except NotFound as error:
             log.warning("answers go by words only until the model is there: %s", error)
-            return Absent(self.models.for_model)
+            return Absent(self.models.provider)
 
     def _embed(self, embedder: EmbeddingProvider, texts: list[str]) -> Matrix | None:
         if not texts:
@@ -248,6 +256,8 @@ class Homing:
             self.rag.close()
         if self._shared is None and "skills" in self.__dict__:
             self.skills.close()
+        if "engine" in self.__dict__:
+            self.engine.close()
         if "store" in self.__dict__:
             self.store.close()
         if self._shared is None and "models" in self.__dict__:

@@ -82,8 +82,8 @@ class LegShare:
 class Hit:
     """One answer of a search, with its explanation.
 
-    `score` is the cosine on the model's readable scale (None where only keywords found it); `fused` orders the hits of
-    a hybrid search and means nothing outside it.
+    `score` is its similarity on the model's readable scale, None where it has no vector; `pending` is whether one is
+    still to come. `fused` orders the hits of one search and means nothing outside it.
     """
 
     id: str
@@ -96,6 +96,7 @@ class Hit:
     legs: tuple[LegShare, ...] = ()
     keywords: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    pending: bool = False
 
     @property
     def distance(self) -> float | None:

@@ -38,6 +38,7 @@ def open_models(settings: Settings) -> Models:
         surroundings,
         named=lambda: named_embedder(settings),
         explicit=names_a_model(settings),
+        embeds=bool(settings.embedding.provider_id or settings.embedding.provider),
     )
 
 

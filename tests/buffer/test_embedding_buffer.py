@@ -12,8 +12,8 @@ import pytest
 
 from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.buffer.outbox import EmbedRequest
-from homing.database.sqlite import database as connections
 from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite import database as connections
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import (

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from homing.embedders.cached import Cached
+from homing.engine.search import HybridOptions
 from homing.errors import NotFound, ProviderUnavailable
 from homing.folders.index import FILES, PASSAGES, FolderIndex
 from homing.folders.text_file import text_files
-from homing.search import HybridOptions
 from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import homing
 from homing.config import Settings
+from homing.engine.search import HybridOptions
 from homing.errors import HomingError
-from homing.search import HybridOptions
 
 
 def main(data: str, stop: str) -> None:

@@ -18,10 +18,10 @@ import homing
 from homing.app import Homing
 from homing.config import Settings
 from homing.embedders.local import LocalProvider
+from homing.engine.search import HybridOptions
 from homing.errors import InvalidKey, NotFound
 from homing.models.records import LLMModel
 from homing.models.switch import BATCH
-from homing.search import HybridOptions
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.conftest import KEY
 from tests.models.remote import add_remote_model

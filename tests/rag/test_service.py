@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
+from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
 from homing.rag.service import RAGService, RetrieveOptions
 from homing.records import Match
-from homing.search import HybridOptions
 from homing.stores.store import SearchOptions
 from homing.vectors import Vector
 from tests.rag.linked_memory import Memory

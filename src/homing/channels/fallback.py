@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from homing.channels.message import Fallback
+from homing.engine.search import NOTICES
 from homing.records import Notice
-from homing.search import NOTICES
 
 NO_MODEL = "vector:MODEL_NOT_READY"
 

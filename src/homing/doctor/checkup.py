@@ -20,12 +20,12 @@ from homing.doctor.finding import Finding
 from homing.doctor.memory import remembered
 from homing.documents.archive import COLLECTION as DOCUMENTS
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.search import HybridOptions, search
 from homing.errors import HomingError
 from homing.knowledge.shelf import CHUNKS
 from homing.rag.memory import COLLECTIONS as MEMORIES
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
-from homing.search import HybridOptions, search
 from homing.stores.registry import open_store
 from homing.stores.store import Store, TellsSizes
 

@@ -12,9 +12,9 @@ from homing.documents.layout import wide_characters
 from homing.documents.phrases import holds_all, phrases, places, says_enough
 from homing.documents.snippets import snippet
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
-from homing.search import HybridOptions, search
 from homing.stores.store import MAX_LIMIT, Store
 from homing.text.highlight import Span
 

@@ -20,9 +20,9 @@ from homing.documents.saver import Saver
 from homing.documents.searching import Offsets, Query, Searcher
 from homing.documents.writer import Writer
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument, NotFound, StoreError, StoreReadOnly
 from homing.records import Mode, Retrieved
-from homing.search import HybridOptions
 from homing.stores.arguments import checked_name, checked_text
 from homing.stores.store import Store
 

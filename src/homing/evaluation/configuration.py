@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from homing.engine.fusion import DEFAULT_K
 from homing.errors import InvalidArgument
-from homing.fusion import DEFAULT_K
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.fusion import Ranking, rrf
+from homing.engine.search import HybridOptions, search
 from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, Question
 from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
 from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
-from homing.fusion import Ranking, rrf
 from homing.records import VectorRecord
-from homing.search import HybridOptions, search
 from homing.stores.store import SearchOptions, Store
 from homing.vectors import score_of
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, ModelMismatch, ModelNotReady, NotFound
 from homing.folders.text_file import read_text, text_files
 from homing.records import Retrieved, VectorRecord, text_hash
-from homing.search import HybridOptions, search
 from homing.stores.store import Store
 from homing.stores.switching import model_of
 from homing.text.decoding import NotText

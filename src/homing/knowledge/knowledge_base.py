@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.whole import embed_whole
+from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, ModelMismatch, NotFound
 from homing.files import FileText, Limits, read_file
 from homing.files.progress import to_nobody
@@ -19,7 +20,6 @@ from homing.knowledge.kept_file import FileInfo, KeptFile, kept_file, new_versio
 from homing.knowledge.prompt import prompt_block
 from homing.knowledge.shelf import remember_user, shelf_of
 from homing.records import Retrieved, VectorRecord
-from homing.search import HybridOptions, search
 from homing.stores.store import MAX_LIMIT, Store
 from homing.stores.switching import model_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from homing.engine.fusion import DEFAULT_K, Ranking, rrf
 from homing.errors import InvalidArgument
-from homing.fusion import DEFAULT_K, Ranking, rrf
 from homing.langchain.library import Document
 
 

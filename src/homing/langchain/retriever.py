@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from homing.engine.legs import Outcome, run_legs
+from homing.engine.search import NOTICES
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.langchain import journal
 from homing.langchain.documents import as_document
@@ -28,9 +30,7 @@ from homing.langchain.sources import source_of
 from homing.langchain.table import calling_loop
 from homing.langchain.tracing import in_this_context, span
 from homing.langchain.users import checked_user
-from homing.legs import Outcome, run_legs
 from homing.records import Hit, Leg, Mode, Retrieved
-from homing.search import NOTICES
 from homing.stores.users import KeepsUsersApart
 from homing.text.keywords import extract_keywords
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from homing.database.sqlite import SqliteDatabase
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import HomingError, ModelNotReady, NotFound
+from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
 from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
@@ -36,7 +36,9 @@ class Models:
         *,
         named: Callable[[], EmbeddingProvider | None],
         explicit: bool,
+        embeds: bool = True,
     ) -> None:
+        self._embeds = embeds
         self._path = path
         self._adapters = Adapters(surroundings)
         self._named = named
@@ -49,6 +51,11 @@ class Models:
     def explicit(self) -> bool:
         """Whether the settings name a model, so that the default in the database does not hold."""
         return self._explicit
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts are to be embedded at all; asking makes no model."""
+        return self._embeds
 
     @property
     def database(self) -> SqliteDatabase:
@@ -74,18 +81,26 @@ class Models:
     def embedder(self) -> EmbeddingProvider | None:
         """What turns text into vectors now, and can be asked for other models; None where embedding is off."""
         provider = self._current()
-        return None if provider is None else Chosen(provider, self.for_model)
+        return None if provider is None else Chosen(provider, self.provider)
 
-    def for_model(self, identity: str) -> EmbeddingProvider:
-        """The embedder of that identity; for an empty one, the default as it is now."""
-        current = self._current()
-        if current is not None and identity in ("", current.id):
+    def provider(self, identity: str = "") -> EmbeddingProvider:
+        """The embedder of that identity; for an empty one, the default as it is now. Raises only EmbeddingError.
+
+        A default that cannot be made is no reason to do without the model that other vectors were made by.
+        """
+        if not identity:
+            try:
+                current = self._current()
+            except EmbeddingError:
+                raise
+            except HomingError as error:
+                raise ModelNotReady(error.message, details=error.details) from error
+            if current is None:
+                raise ModelNotReady("no embedding model is configured; set embedding.provider or search by keywords")
             return current
         for candidate in self._candidates(identity):
             if candidate.id == identity:
                 return candidate
-        if not identity:
-            raise ModelNotReady("no embedding model is configured; set embedding.provider or search by keywords")
         raise ModelNotReady(
             f"the vectors were made by {identity}, which is not configured any more; add that model again "
             "(`homing models add`), or embed again with the default (`homing models default`)",
@@ -155,7 +170,7 @@ class Models:
 
     def _candidates(self, identity: str) -> Iterator[EmbeddingProvider]:
         """Every embedder that may be the one, the configured ones first. What cannot be made is passed over."""
-        makers: list[Callable[[], EmbeddingProvider | None]] = [lambda: self._settled]
+        makers: list[Callable[[], EmbeddingProvider | None]] = [self._current, lambda: self._settled]
         makers += [partial(self.adapter, model) for model in self.configured()]
         if identity.startswith("local/"):
             name = identity.removeprefix("local/").rpartition("@")[0].partition(":")[0]

@@ -97,7 +97,7 @@ class ModelSwitch:
         the default is changed meanwhile: whoever changed it runs the next one.
         """
         with self._alone():
-            target = self._models.for_model("")
+            target = self._models.provider("")
             work = [(store, name) for store, name in self._collections() if _unfinished(store, name, target.id)]
             others = [one for one in self._others() if _outdated(one.vectors_held(), target.id)]
             if not work and not others:
@@ -198,7 +198,7 @@ class ModelSwitch:
                 return
             except StoreBusy as error:
                 state = self._log.read()
-                wanted = state is None or state.target == self._models.for_model("").id
+                wanted = state is None or state.target == self._models.provider("").id
                 if wanted or time.monotonic() > give_up:
                     raise StoreBusy("another process is changing the model; see `homing models status`") from error
 
@@ -235,7 +235,7 @@ class ModelSwitch:
         self._check_wanted(target)
 
     def _check_wanted(self, target: EmbeddingProvider) -> None:
-        if self._models.for_model("").id != target.id:
+        if self._models.provider("").id != target.id:
             raise _Superseded
 
 

@@ -10,13 +10,13 @@ from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
 from homing.chat.model import ChatModel
 from homing.database.sqlite import SqliteDatabase
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument
 from homing.rag.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
 from homing.rag.content import ContentStore, Entry, KnowledgeStore, LearningStore, MemoryStore
 from homing.rag.embedding_link import EmbeddingLink
 from homing.rag.service import RAGService, RetrieveOptions
 from homing.records import Retrieved
-from homing.search import HybridOptions
 from homing.stores.store import Store
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from homing.fusion import Fused, Ranking, rrf
+from homing.engine.fusion import Fused, Ranking, rrf
+from homing.engine.search import HybridOptions
 from homing.records import Hit, Leg, LegShare
-from homing.search import HybridOptions
 
 
 def best(hits: Sequence[Hit], limit: int, weights: Mapping[str, float], hybrid: HybridOptions) -> list[Hit]:

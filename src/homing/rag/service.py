@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.legs import Outcome, run_legs
+from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, InvalidArgument, RetrievalFailed
-from homing.legs import Outcome, run_legs
 from homing.rag.asked_once import AskedOnce
 from homing.rag.content import Entry
 from homing.rag.merging import best
 from homing.records import Hit, Mode, Retrieved
-from homing.search import HybridOptions, search
 from homing.stores.store import MAX_LIMIT, Store
 from homing.stores.switching import model_of
 from homing.vectors import score_of

@@ -52,7 +52,7 @@ class CurrentModel:
     def for_model(self, identity: str) -> EmbeddingProvider:
         """The embedder of vectors that are there already. Raises EmbeddingError where there is none any more."""
         if self._models is not None:
-            return self._models.for_model(identity)
+            return self._models.provider(identity)
         if self._given is None or (identity and self._given.id != identity):
             raise EmbeddingError(f"the skills were embedded by {identity}, which is not the model in use; scan again")
         return self._given

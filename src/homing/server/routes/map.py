@@ -14,8 +14,8 @@ from pydantic import Field
 from homing.app import Homing
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.search import NOTICES
 from homing.errors import EmbeddingError
-from homing.search import NOTICES
 from homing.server.access import Reading
 from homing.server.body import Answer, Body, Name, Query
 from homing.server.embedded import SOURCES, Embedded, Stretch, stretches
