@@ -19,7 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
     frozenset({"vectors", "meanings"}),
-    frozenset({"records", "database"}),
+    frozenset({"records", "legs", "database"}),
     frozenset({"text", "heard"}),
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"config", "buffer"}),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from homing.engine.legs import run_leg, run_legs
 from homing.errors import StoreBusy, Timeout
+from homing.legs import run_leg, run_legs
 
 
 def test_legs_run_at_the_same_time() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from homing.chat.model import Message
 from homing.chat.openai import with_schema
-from homing.engine.legs import run_leg
 from homing.errors import ChatError, HomingError, MissingExtra
+from homing.legs import run_leg
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable

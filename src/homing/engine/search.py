@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.fusion import DEFAULT_K, Ranking, rrf
-from homing.engine.legs import Outcome, run_leg, run_legs
 from homing.engine.models import ModelsInUse, as_models
 from homing.engine.ranking import rank
 from homing.errors import InvalidArgument, ModelMismatch, RetrievalFailed, StoreError
+from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Words
 from homing.text.tokens import matched_terms

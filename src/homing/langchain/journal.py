@@ -10,9 +10,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from homing.engine.legs import Outcome
 from homing.langchain.files import file_name
 from homing.langchain.options import HybridRetrieverOptions
+from homing.legs import Outcome
 from homing.records import Leg, Retrieved
 
 log = logging.getLogger("homing.langchain")

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from homing.engine.fusion import Fused, Ranking, rrf
-from homing.engine.legs import run_leg
 from homing.errors import Timeout
 from homing.langchain import journal
 from homing.langchain.files import capped, file_name, grouped
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import Asked, Found, Source, Words
 from homing.langchain.tracing import in_this_context, span
+from homing.legs import run_leg
 from homing.records import Hit, Leg, LegShare
 from homing.text.keywords import extract_keywords
 from homing.vectors import score_of

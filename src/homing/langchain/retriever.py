@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from homing.engine.legs import Outcome, run_legs
 from homing.engine.search import NOTICES
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.langchain import journal
@@ -30,6 +29,7 @@ from homing.langchain.sources import source_of
 from homing.langchain.table import calling_loop
 from homing.langchain.tracing import in_this_context, span
 from homing.langchain.users import checked_user
+from homing.legs import Outcome, run_legs
 from homing.records import Hit, Leg, Mode, Retrieved
 from homing.stores.users import KeepsUsersApart
 from homing.text.keywords import extract_keywords

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.legs import Outcome, run_legs
 from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, InvalidArgument, RetrievalFailed
+from homing.legs import Outcome, run_legs
 from homing.rag.asked_once import AskedOnce
 from homing.rag.content import Entry
 from homing.rag.merging import best

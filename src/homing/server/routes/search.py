@@ -9,8 +9,8 @@ from functools import partial
 from fastapi import APIRouter
 from pydantic import Field
 
-from homing.engine.legs import run_legs
 from homing.errors import HomingError
+from homing.legs import run_legs
 from homing.server.access import Caller, Reading
 from homing.server.body import Answer, Body, Limit, Name, Query
 from homing.server.found import FoundGroup, FoundNotice, Source, devices_group, group_of, skills_group
