@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
 from homing.engine.search import HybridOptions, search
-from homing.errors import EmbeddingError, ModelMismatch, NotFound
+from homing.errors import NotFound
 from homing.records import Metadata, Retrieved, VectorRecord
-from homing.vectors import Matrix
 
 if TYPE_CHECKING:
     from homing.devices.saved import SavedDevices
@@ -88,7 +87,14 @@ class Homing:
         """Changes the default model without costing anybody an answer."""
         from homing.models.switch import ModelSwitch
 
-        return ModelSwitch(self.models, lambda: self.stores, self._other_vectors)
+        return ModelSwitch(self.models, self._engines, self._other_vectors)
+
+    def _engines(self) -> list[Engine]:
+        from homing.engine.engine import Engine
+        from homing.stores.users import KeepsUsersApart
+
+        users = [store for store in self.stores[1:] if isinstance(store, KeepsUsersApart)]
+        return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]  # type: ignore[arg-type]
 
     def _other_vectors(self) -> list[ToolRetrievalService]:
         # Opening the skills costs seconds and a library; nobody pays for them who has none. Shared ones are not ours.
@@ -192,34 +198,17 @@ class Homing:
         *,
         metadata: Mapping[str, Metadata] | None = None,
     ) -> int:
-        """Embed texts and keep them under their ids, each replacing what had its id; returns how many were written.
+        """Keep texts under their ids, each replacing what had its id, and embed them; returns how many were written.
 
-        `metadata` is by id. When the model is down the texts are kept all the same and found by keywords; `doctor`
-        counts them and adding them again embeds them.
+        `metadata` is by id. When the model is down the texts are kept all the same and found by keywords; they are
+        embedded when it is back.
         """
         metadata = metadata or {}
-        while True:
-            embedder = self._embedder_of(collection)
-            rows = None if embedder is None else self._embed(embedder, list(texts.values()))
-            model = embedder.id if rows is not None and embedder is not None else ""
-            records = [
-                VectorRecord(key, collection, None if rows is None else rows[at], metadata.get(key, {}), text, model)
-                for at, (key, text) in enumerate(texts.items())
-            ]
-            try:
-                return self.store.upsert(records)
-            except ModelMismatch:
-                # The collection may have changed its model while the texts were being embedded.
-                now = self._embedder_of(collection)
-                if embedder is None or now is None or now.id == model:
-                    raise
-
-    def _embedder_of(self, collection: str) -> EmbeddingProvider | None:
-        from homing.embedders.chosen import provider_for
-        from homing.stores.switching import model_of
-
-        embedder = self.embedder
-        return None if embedder is None else provider_for(embedder, model_of(self.store, collection))
+        count = self.engine.collection(collection).write(
+            VectorRecord(key, collection, None, metadata.get(key, {}), text) for key, text in texts.items()
+        )
+        self.engine.embed_written()
+        return count
 
     def _embedder_to_keep(self) -> EmbeddingProvider | None:
         """The embedder, or one that is looked for again whenever it is needed: words answer until it is there."""
@@ -231,22 +220,11 @@ class Homing:
             log.warning("answers go by words only until the model is there: %s", error)
             return Absent(self.models.provider)
 
-    def _embed(self, embedder: EmbeddingProvider, texts: list[str]) -> Matrix | None:
-        if not texts:
-            return None
-        try:
-            return embedder.embed(texts)
-        except EmbeddingError as error:
-            log.warning("keeping %d texts without vectors, the model is not available: %s", len(texts), error)
-            return None
-
     def search(
         self, query: str, collection: str = DEFAULT_COLLECTION, *, options: HybridOptions | None = None
     ) -> Retrieved:
         """The records of a collection that a query is about."""
-        return search(
-            query, collection, store=self.store, embedder=self.embedder, options=options or self.search_options
-        )
+        return search(query, collection, store=self.store, embedder=self.models, options=options or self.search_options)
 
     def close(self) -> None:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""

@@ -10,7 +10,6 @@ import pytest
 import homing
 from homing.config import Settings
 from homing.knowledge.shelf import shelf_of
-from homing.stores.switching import model_of
 from homing.testing.loopback import LoopbackApi
 
 NEW = "openai/text-embedding-3-small@512"
@@ -38,7 +37,7 @@ def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_
         assert all(any(user in one.collection for one in status.collections) for user in users)
         for user in users:
             shelf = shelf_of(app.store, user)
-            assert model_of(shelf.store, shelf.chunks) == NEW
+            assert shelf.store.model_of(shelf.chunks) == NEW
             found = app.knowledge(user).search("年假")
             assert (found[0].metadata["fileName"], found.degraded) == ("a.txt", False)
             app.knowledge(user).upload(b"written after the change", "b.txt")

@@ -305,7 +305,7 @@ def test_a_new_model_is_for_every_user(data: Homing) -> None:
             assert client.get(f"/jobs/{job['id']}", headers=root).json()["result"] == {"collections": 1}
             switch = client.get("/models/switch", headers=lin).json()
             assert (switch["finished"], switch["default"]) == (True, "openai/text-embedding-3-small@64")
-            active = [space["model"] for one in switch["collections"] for space in one["spaces"] if space["active"]]
+            active = [held["model"] for one in switch["collections"] for held in one["models"] if held["served"]]
             assert active == ["openai/text-embedding-3-small@64"]
             found = client.post(
                 "/documents/novel/search", json={"query": "灯塔", "min_score": None}, headers=lin

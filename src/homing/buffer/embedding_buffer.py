@@ -28,7 +28,6 @@ from homing.errors import (
     Timeout,
 )
 from homing.stores.store import Store
-from homing.stores.switching import model_of
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -292,7 +291,7 @@ class EmbeddingBuffer:
         try:
             model_by_collection = {one.request.collection: "" for one in claimed}
             for collection in model_by_collection if self.embeds else ():
-                model_by_collection[collection] = model_of(self._store, collection)
+                model_by_collection[collection] = self._store.model_of(collection)
         except StoreError as error:
             self._wait_for_better_times(claimed, error, "")
             return
@@ -332,7 +331,7 @@ class EmbeddingBuffer:
 
     def _provider_of(self, collection: str) -> EmbeddingProvider | None:
         """A collection keeps the model of its vectors, whatever the default is by now."""
-        return None if self._provider is None else provider_for(self._provider, model_of(self._store, collection))
+        return None if self._provider is None else provider_for(self._provider, self._store.model_of(collection))
 
     def _wait_for_better_times(self, claimed: Sequence[Claimed], error: HomingError, model: str) -> None:
         self._failures[model] += 1

@@ -109,15 +109,11 @@ def _report(status: SwitchStatus, *, json: bool) -> None:
         return
     table = Table("collection", "records", "answers", "also held")
     for one in status.collections:
-        held = ", ".join(f"{space.model} ({space.embedded})" for space in one.spaces if not space.active)
-        answers = next((space.model for space in one.spaces if space.active), "")
+        held = ", ".join(f"{other.model} ({other.embedded})" for other in one.models if not other.served)
+        answers = next((other.model for other in one.models if other.served), "")
         table.add_row(one.collection, str(one.records), answers, held)
     out.print(table)
 
 
 def _plain(status: SwitchStatus) -> dict[str, Any]:
-    told = asdict(status)
-    if status.state is not None:
-        told["state"] |= {"running": status.state.running, "seconds_left": status.state.seconds_left}
-        del told["state"]["updated"], told["state"]["previous"]
-    return told
+    return asdict(status)

@@ -18,7 +18,6 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.records import VectorRecord
 from homing.stores.store import Store
-from homing.stores.switching import model_of
 from homing.vectors import Vector
 
 PAGE = 500
@@ -152,7 +151,7 @@ class Reindexer:
         """The identity that vectors must have; None where there is nothing that embeds."""
         if self._embedder is None:
             return None
-        return model_of(self._store, collection) or provider_for(self._embedder, "").id
+        return self._store.model_of(collection) or provider_for(self._embedder, "").id
 
     def _sweep(self, project: str) -> int:
         collection = collection_of(project)

@@ -49,7 +49,8 @@ class Collection:
     ) -> int:
         """Keep texts; returns how many. They are embedded in the background, after `settle` seconds without a change.
 
-        With a transaction, of this collection's scope, they are kept if and only if that commits; then call `notify`.
+        With a transaction, of this collection's scope, they are kept if and only if that commits; then call `notify`. A
+        store that is no database cannot join one: there the texts are written first, and vectors asked for afterwards.
         """
         given = list(records)
         if not given:
@@ -65,7 +66,7 @@ class Collection:
         if transaction is None:
             return self._database.write(lambda own: self.delete(ids, own), self.scope)
         self._work.remove(transaction, self.name, ids)
-        return self._store.delete(self.name, ids, transaction)
+        return self._store.delete(self.name, ids, transaction if self._store.database is not None else None)
 
     def drop(self) -> int:
         """Remove everything; returns how many texts there were."""
@@ -82,7 +83,7 @@ class Collection:
         self._written()
 
     def _write(self, transaction: Transaction, records: Sequence[VectorRecord], priority: int, settle: float) -> int:
-        count = self._store.write(records, transaction)
+        count = self._store.write(records, transaction if self._store.database is not None else None)
         if self._models.embeds:
             sizes = {one.id: len(one.text.encode("utf-8", "replace")) for one in records if one.embedding is None}
             self._work.add(transaction, self.name, sizes, priority=priority, settle=settle)

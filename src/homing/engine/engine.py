@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from homing.database import Database
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.collection import Collection
 from homing.engine.models import ModelsInUse, as_models
@@ -19,23 +20,27 @@ CLOSING_SECONDS = 30.0
 class Engine:
     """What the capabilities stand on. Texts are written through `collection`; `worker` embeds them.
 
-    The worker starts with the first write of this process, or by `start`. The store must live in a database.
+    The worker starts with the first write of this process, or by `start`. A store that is no database itself (LanceDB)
+    is given one for the rows of work; `user` is whose texts these are.
     """
 
     def __init__(
-        self, store: Store, models: ModelsInUse | EmbeddingProvider | None, *, options: WorkerOptions | None = None
+        self,
+        store: Store,
+        models: ModelsInUse | EmbeddingProvider | None,
+        *,
+        database: Database | None = None,
+        user: str = "",
+        options: WorkerOptions | None = None,
     ) -> None:
-        database = store.database
+        database = store.database or database
         if database is None:
-            raise InvalidArgument(
-                "documents and memory need a store that is a database, and LanceDB is none; set the store to SQLite or "
-                "PostgreSQL, and move what is there with `homing store copy`"
-            )
+            raise InvalidArgument("this store is no database itself; give the engine one for its rows")
         self.store = store
         self.database = database
         self.models = as_models(models)
-        self.work = Work(database)
-        self.wanted = Wanted(database, store, self.work)
+        self.work = Work(database, user=user)
+        self.wanted = Wanted(database, store, self.work, user=user)
         self.worker = Worker(database, store, self.models, self.work, self.wanted, options or WorkerOptions())
         self._collections: dict[str, Collection] = {}
         self._lock = threading.Lock()
@@ -56,9 +61,26 @@ class Engine:
                 )
             return self._collections[name]
 
+    def check_transactional(self, what: str) -> None:
+        """Refuse a store whose records cannot be written together with rows."""
+        if self.store.database is None:
+            raise InvalidArgument(
+                f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
+                "and move what is there with `homing store copy`, or load it in bulk with `homing bulk`"
+            )
+
     def start(self) -> None:
         """Embed what waits, whoever left it."""
         self.worker.start()
+
+    def embed_written(self) -> None:
+        """Embed what this process wrote, in the calling thread, and wait for what its worker is at.
+
+        A model that is down costs a warning: the texts are kept, found by words, and embedded when it is back.
+        """
+        while self.worker.run_batch(early=True, mine=True):
+            continue
+        self.worker.wait()
 
     def flush(self, timeout: float | None = None) -> bool:
         """Embed everything that waits now; whether nothing is left."""

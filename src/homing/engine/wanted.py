@@ -19,6 +19,7 @@ class Wish:
     collection: str
     model: str
     listed: bool
+    started: float
 
 
 class Wanted:
@@ -38,10 +39,11 @@ class Wanted:
         """What is wanted now."""
         found = self._database.read(
             lambda transaction: transaction.rows(
-                "SELECT collection, model, listed FROM wanted WHERE user_name = $1 ORDER BY collection", self._user
+                "SELECT collection, model, listed, started FROM wanted WHERE user_name = $1 ORDER BY collection",
+                self._user,
             )
         )
-        return [Wish(collection, model, bool(listed)) for collection, model, listed in found]
+        return [Wish(collection, model, bool(listed), started) for collection, model, listed, started in found]
 
     def of(self, transaction: Transaction, collection: str) -> str:
         """The model that a collection wants; empty where it is content."""
@@ -68,27 +70,44 @@ class Wanted:
             transaction.rows("DELETE FROM wanted WHERE user_name = $1 AND collection = $2", self._user, collection)
             if served and model != served:
                 transaction.rows(
-                    "INSERT INTO wanted(user_name, collection, model, listed) VALUES ($1, $2, $3, 0)",
+                    "INSERT INTO wanted(user_name, collection, model, listed, started) VALUES ($1, $2, $3, 0, $4)",
                     self._user,
                     collection,
                     model,
+                    transaction.now(),
                 )
 
         self._database.write(work, scope_of(collection))
 
-    def list_missing(self, wish: Wish) -> None:
-        """Ask for a vector of every text that has none of the wanted model. Killed half-way, it is done again."""
-        after = ""
+    def list_missing(self, wish: Wish) -> bool:
+        """Ask for a vector of every text that has none of the wanted model, dead letters aside; whether any was asked.
+
+        Killed half-way, it is done again.
+        """
+        after, asked = "", False
         while page := self._store.missing(wish.collection, wish.model, after=after, limit=PAGE):
 
-            def work(transaction: Transaction, page: list[str] = page) -> bool:
+            def work(transaction: Transaction, page: list[str] = page) -> bool | None:
                 if self.of(transaction, wish.collection) != wish.model:
-                    return False
-                self._work.add(transaction, wish.collection, dict.fromkeys(page, 0), model=wish.model, priority=CHANGE)
-                return True
+                    return None
+                known = {
+                    one
+                    for (one,) in transaction.rows(
+                        "SELECT id FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND id = ANY($4)",
+                        self._user,
+                        wish.collection,
+                        wish.model,
+                        page,
+                    )
+                }
+                sizes = {one: 0 for one in page if one not in known}
+                self._work.add(transaction, wish.collection, sizes, model=wish.model, priority=CHANGE)
+                return bool(sizes)
 
-            if not self._database.write(work, scope_of(wish.collection)):
-                return
+            added = self._database.write(work, scope_of(wish.collection))
+            if added is None:
+                return False
+            asked = asked or added
             after = page[-1]
         self._database.write(
             lambda transaction: transaction.rows(
@@ -99,9 +118,15 @@ class Wanted:
             ),
             scope_of(wish.collection),
         )
+        return asked
 
     def settle(self, wish: Wish) -> bool:
-        """Let the wanted model serve the collection if nothing is missing; whether it does."""
+        """Let the wanted model serve the collection if nothing is missing; whether it does.
+
+        Whoever writes to the store without the engine asks for nothing: so what is missing is looked for once more.
+        """
+        if self._work.waiting(wish.collection, model=wish.model) or self.list_missing(wish):
+            return False
 
         def work(transaction: Transaction) -> bool:
             if self.of(transaction, wish.collection) != wish.model:
@@ -114,7 +139,8 @@ class Wanted:
             )
             if left:
                 return False
-            self._store.serve(wish.collection, wish.model, transaction)
+            joined = transaction if self._store.database is not None else None
+            self._store.serve(wish.collection, wish.model, joined)
             transaction.rows("DELETE FROM wanted WHERE user_name = $1 AND collection = $2", self._user, wish.collection)
             return True
 

@@ -29,7 +29,7 @@ STEPS = (
     CREATE INDEX work_by_owner ON work(owner, leased) WHERE owner <> '';
     CREATE TABLE wanted(
         user_name TEXT NOT NULL, collection TEXT NOT NULL, model TEXT NOT NULL, listed INT64 NOT NULL,
-        PRIMARY KEY(user_name, collection));
+        started FLOAT64 NOT NULL, PRIMARY KEY(user_name, collection));
     """,
 )
 INTERACTIVE, IMPORT, CHANGE = 0, 1, 2
@@ -254,6 +254,23 @@ class Work:
             )
         )
         return int(count)
+
+    def state_of(self, collection: str, model: str) -> tuple[int, bool, str]:
+        """How many vectors of a model a collection waits for, whether somebody is at it, and the last error."""
+
+        def work(transaction: Transaction) -> tuple[int, bool, str]:
+            now = transaction.now()
+            [(left, held, error)] = transaction.rows(
+                "SELECT count(*), coalesce(max(CASE WHEN leased > $4 THEN 1 ELSE 0 END), 0), coalesce(max(error), '') "
+                "FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND dead = 0",
+                self._user,
+                collection,
+                model,
+                now,
+            )
+            return int(left), bool(held), error
+
+        return self._database.read(work)
 
     def fresh(self) -> int:
         """How many rows wait that never failed and that nobody holds."""

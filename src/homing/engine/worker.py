@@ -101,11 +101,15 @@ class Worker:
         deadline = None if timeout is None else time.monotonic() + timeout
         self._work.flush()
         while deadline is None or time.monotonic() < deadline:
-            if not self.run_batch(early=True) and not self._follow():
+            if not self.run_batch(early=True) and not self.follow():
                 break
-        with self._wake:
-            self._wake.wait_for(lambda: not self._at_work, None if deadline is None else _left(deadline))
+        self.wait(None if deadline is None else _left(deadline))
         return self._work.waiting() == 0
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until no batch is under way in this process."""
+        with self._wake:
+            self._wake.wait_for(lambda: not self._at_work, timeout)
 
     def stop(self, timeout: float | None = None, *, drain: bool = True) -> int:
         """Embed what this process asked for, then stop; returns how many texts still wait, of whomever.
@@ -174,7 +178,7 @@ class Worker:
                 # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
                 if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
                     self._warn_when_full()
-                    worked = self.run_batch(early=self._work.fresh() >= self._options.batch_size) or self._follow()
+                    worked = self.run_batch(early=self._work.fresh() >= self._options.batch_size) or self.follow()
                     looked = now
                 seen = version
             except HomingError as error:
@@ -186,7 +190,7 @@ class Worker:
                     if not stopping.is_set():
                         self._wake.wait(POLL)
 
-    def _follow(self) -> bool:
+    def follow(self) -> bool:
         """Have every collection change to the default model, and list what that takes; whether there was anything."""
         try:
             served = {info.name: info.model for info in self._store.collections() if info.embedded}

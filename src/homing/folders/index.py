@@ -15,7 +15,6 @@ from homing.errors import EmbeddingError, ModelMismatch, ModelNotReady, NotFound
 from homing.folders.text_file import read_text, text_files
 from homing.records import Retrieved, VectorRecord, text_hash
 from homing.stores.store import Store
-from homing.stores.switching import model_of
 from homing.text.decoding import NotText
 from homing.text.paragraphs import paragraphs
 
@@ -120,7 +119,7 @@ class FolderIndex:
         if self.embedder is None:
             return None
         try:
-            return provider_for(self.embedder, model_of(self.store, PASSAGES))
+            return provider_for(self.embedder, self.store.model_of(PASSAGES))
         except ModelNotReady:
             return provider_for(self.embedder, "")
 

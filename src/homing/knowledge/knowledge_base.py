@@ -21,7 +21,6 @@ from homing.knowledge.prompt import prompt_block
 from homing.knowledge.shelf import remember_user, shelf_of
 from homing.records import Retrieved, VectorRecord
 from homing.stores.store import MAX_LIMIT, Store
-from homing.stores.switching import model_of
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +168,7 @@ class KnowledgeBase:
                 )
             except ModelMismatch:
                 # The collection may have changed its model while the chunks were being embedded.
-                if model_of(self._shelf.store, self._shelf.chunks) in ("", model):
+                if self._shelf.store.model_of(self._shelf.chunks) in ("", model):
                     raise
                 continue
             self._sweep()
@@ -204,7 +203,7 @@ class KnowledgeBase:
             return None, ""
         made = []
         try:
-            embedder = provider_for(self._embedder, model_of(self._shelf.store, self._shelf.chunks))
+            embedder = provider_for(self._embedder, self._shelf.store.model_of(self._shelf.chunks))
             if progress is not None:
                 progress(0, len(records))
             for start in range(0, len(records), BATCH):

@@ -14,7 +14,6 @@ from homing.langchain.source import Asked, Filter, Found, Words
 from homing.records import KeywordMatch
 from homing.stores.attributes import wanted
 from homing.stores.store import SearchOptions, Store
-from homing.stores.switching import model_of
 from homing.stores.users import KeepsUsersApart
 from homing.text.folding import fold
 from homing.text.tokens import tokens
@@ -57,7 +56,7 @@ class StoreSource:
         """The query, embedded by the model that made the collection's vectors."""
         # Only an embedder with a choice is worth the question to the server.
         if isinstance(self._embeddings, ChoosesModel):
-            return ask(self._embeddings.for_model(model_of(self._rows, self.collection)), query)
+            return ask(self._embeddings.for_model(self._rows.model_of(self.collection)), query)
         return ask(self._embeddings, query)
 
     def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:

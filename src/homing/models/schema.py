@@ -21,10 +21,7 @@ CREATE TABLE llm_models(
 CREATE UNIQUE INDEX llm_one_default ON llm_models(model_type) WHERE is_default;
 CREATE TABLE llm_revision(number INTEGER NOT NULL) STRICT;
 INSERT INTO llm_revision VALUES (1);
-CREATE TABLE model_switch(
-    one INTEGER PRIMARY KEY CHECK (one = 1), target TEXT NOT NULL, previous INTEGER, done INTEGER NOT NULL,
-    total INTEGER NOT NULL, per_second REAL NOT NULL, updated REAL NOT NULL, error TEXT NOT NULL
-) STRICT;
+CREATE TABLE model_switch(one INT64 PRIMARY KEY, previous INT64 NOT NULL);
 """
 
 STEPS: tuple[Step, ...] = (_FIRST,)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.stores.switching import SpaceInfo
+from homing.stores.store import ModelInfo
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionStatus:
-    """The models of one collection; the first answers."""
+    """The models of one collection; the first serves it."""
 
     collection: str
     records: int
-    spaces: tuple[SpaceInfo, ...]
+    models: tuple[ModelInfo, ...]
 
 
 class HoldsVectors(Protocol):

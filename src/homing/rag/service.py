@@ -19,7 +19,6 @@ from homing.rag.content import Entry
 from homing.rag.merging import best
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT, Store
-from homing.stores.switching import model_of
 from homing.vectors import score_of
 
 log = logging.getLogger(__name__)
@@ -165,7 +164,7 @@ class RAGService:
         if not max_distance or self._embedder is None:
             return None
         try:
-            scale = provider_for(self._embedder, model_of(self._store, collection)).scale
+            scale = provider_for(self._embedder, self._store.model_of(collection)).scale
         except EmbeddingError:
             return None
         # A little more, for rounding: `_near_enough` draws the exact line.

@@ -11,7 +11,7 @@ from homing.server.catching_up import CatchingUp
 from homing.server.jobs import Job, Jobs, Report
 from homing.server.metrics import Metrics
 from homing.server.switching import switch_everybody
-from homing.server.tenants import OWNER, Tenants, prepare
+from homing.server.tenants import Tenants, prepare
 from homing.server.tokens import Tokens
 
 QUERIES = logging.getLogger("homing.server.queries")
@@ -42,14 +42,8 @@ class Service:
         return self.exposed or bool(self.tokens.all())
 
     def start(self) -> None:
-        """Open what requests use, and take up a change of the model that an earlier server left unfinished."""
+        """Open what requests use; the worker takes up what an earlier server left, a change of the model included."""
         prepare(self.app)
-        if self.app.models.default_model() is None:
-            return
-        status = self.app.switch.status()
-        state = status.state
-        if state is not None and not state.running and (not status.finished or state.done < state.total):
-            self.change_model(state.target, OWNER)
 
     def change_model(self, name: str, user: str) -> Job:
         """Begin to embed again what another model than the default embedded, for everybody."""

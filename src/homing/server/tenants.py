@@ -158,7 +158,7 @@ def _close(app: Homing) -> None:
 
 def prepare(app: Homing) -> None:
     """Open what requests use, and begin to embed what an earlier process left waiting."""
-    assert app.store is not None
+    app.engine.start()
     app.rag.buffer.start()
     app.documents.start()
     assert app.devices is not None

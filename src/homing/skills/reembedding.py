@@ -16,7 +16,7 @@ from homing.models.vector_holder import CollectionStatus
 from homing.skills.skill import head_text
 from homing.skills.skill_rows import Contents, SkillRow, rows_of
 from homing.skills.skill_table import SkillTable
-from homing.stores.switching import SpaceInfo
+from homing.stores.store import ModelInfo
 from homing.vectors import Vector
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ def held(contents: Contents) -> CollectionStatus | None:
     count = int(contents.vectors.any(axis=1).sum())
     if not count:
         return None
-    space = SpaceInfo(contents.model, contents.vectors.shape[1], count, active=True)
+    space = ModelInfo(contents.model, contents.vectors.shape[1], count, served=True)
     return CollectionStatus("skills", len(contents.skills), (space,))
 
 

@@ -48,15 +48,15 @@ class SpaceTold(Answer):
 
     model: str
     embedded: int
-    active: bool
+    served: bool
 
 
 class CollectionTold(Answer):
-    """A collection and the models whose vectors it holds; the active one answers."""
+    """A collection and the models whose vectors it holds; one of them serves it."""
 
     collection: str
     records: int
-    spaces: list[SpaceTold]
+    models: list[SpaceTold]
 
 
 class SwitchTold(Answer):
@@ -113,9 +113,7 @@ def get_switch(caller: Reading) -> SwitchTold:
             CollectionTold(
                 collection=one.collection,
                 records=one.records,
-                spaces=[
-                    SpaceTold(model=space.model, embedded=space.embedded, active=space.active) for space in one.spaces
-                ],
+                models=[SpaceTold(model=held.model, embedded=held.embedded, served=held.served) for held in one.models],
             )
             for one in status.collections
         ],

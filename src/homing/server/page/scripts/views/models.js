@@ -123,24 +123,24 @@ export function models(main) {
       h(
         "div",
         {},
-        one.spaces.map((space) => bar(space, one.records)),
+        one.models.map((held) => bar(held, one.records)),
       ),
     );
   }
 
-  function bar(space, records) {
-    const share = records > 0 ? Math.min(1, space.embedded / records) : 0;
+  function bar(held, records) {
+    const share = records > 0 ? Math.min(1, held.embedded / records) : 0;
     const line = h("div", { class: "bar", "aria-hidden": "true" }, h("i"));
     line.firstChild.style.width = `${share * 100}%`;
-    const word = space.active ? "models.answers" : share < 1 ? "models.filling" : "models.kept";
+    const word = held.served ? "models.answers" : share < 1 ? "models.filling" : "models.kept";
     return h(
       "div",
-      { class: space.active ? "space active" : "space" },
-      h("span", { class: "small" }, space.model),
+      { class: held.served ? "space active" : "space" },
+      h("span", { class: "small" }, held.model),
       h(
         "span",
         { class: "small muted" },
-        `${t(word)} · ${number(Math.min(space.embedded, records))} / ${number(records)}`,
+        `${t(word)} · ${number(Math.min(held.embedded, records))} / ${number(records)}`,
       ),
       line,
     );
