@@ -272,6 +272,19 @@ class Work:
 
         return self._database.read(work)
 
+    def held(self) -> bool:
+        """Whether some rows are being worked on, by anybody who is not certainly gone."""
+
+        def work(transaction: Transaction) -> bool:
+            owners = transaction.rows(
+                "SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' AND leased > $2",
+                self._user,
+                transaction.now(),
+            )
+            return not all(_is_gone(owner) for (owner,) in owners)
+
+        return self._database.read(work)
+
     def fresh(self) -> int:
         """How many rows wait that never failed and that nobody holds."""
         [(count,)] = self._database.read(

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 POLL = 0.25
 """Seconds between two looks for what other processes wrote."""
+HELD_POLL = 0.02
+"""Seconds between two looks at what others are at."""
 LOOK = 5.0
 """Seconds after which it looks again even if nothing was written."""
 
@@ -97,13 +99,19 @@ class Worker:
                 thread.start()
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Embed everything that waits now, in the calling thread beside the others; whether nothing is left."""
+        """Embed everything that waits now, in the calling thread beside the others; whether nothing is left.
+
+        What others are at, here or in another process, is waited for.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         self._work.flush()
         while deadline is None or time.monotonic() < deadline:
-            if not self.run_batch(early=True) and not self.follow():
+            if self.run_batch(early=True) or self.follow():
+                continue
+            if not self._work.held():
                 break
-        self.wait(None if deadline is None else _left(deadline))
+            with self._wake:
+                self._wake.wait(HELD_POLL)
         return self._work.waiting() == 0
 
     def wait(self, timeout: float | None = None) -> None:
