@@ -17,6 +17,12 @@ from homing.text.tokens import FTS5_TOKENIZE
 TABLES = 32
 """Keyword tables in a file, at most."""
 
+REMOVED_PERCENT = 1
+"""Share of removed texts from which on a part of the index is written anew without their words."""
+
+MERGED_PAGES = 16
+"""Pages of the index that a removal writes anew at most, beside one for each removed text."""
+
 RANGE = 2**40
 """Keys of a collection: its id times this, and up. More than it will ever use."""
 
@@ -37,6 +43,7 @@ def create(connection: apsw.Connection, collection: int) -> None:
         f"CREATE VIRTUAL TABLE IF NOT EXISTS {table(collection)} USING fts5("
         f"""words, content='', contentless_delete=1, tokenize="{FTS5_TOKENIZE}")"""
     )
+    _command(connection, collection, "deletemerge", REMOVED_PERCENT)
 
 
 def add(connection: apsw.Connection, collection: int, words: Iterable[tuple[int, str]]) -> None:
@@ -46,7 +53,10 @@ def add(connection: apsw.Connection, collection: int, words: Iterable[tuple[int,
 
 def remove(connection: apsw.Connection, collection: int, keys: Iterable[Row]) -> None:
     """Take records out."""
-    connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", keys)
+    gone = list(keys)
+    connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", gone)
+    # Their words stay in the index, marked as removed, until what holds them is written anew: a part of that now.
+    _command(connection, collection, "merge", MERGED_PAGES + len(gone))
 
 
 def forget(connection: apsw.Connection, collection: int) -> None:
@@ -61,3 +71,7 @@ def vocabulary(connection: apsw.Connection, collection: int, kind: str = "row") 
     name = f"temp.{table(collection)}_{kind}"
     connection.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab(main, {table(collection)}, {kind})")
     return name
+
+
+def _command(connection: apsw.Connection, collection: int, name: str, value: int) -> None:
+    connection.execute(f"INSERT INTO {table(collection)}({table(collection)}, rank) VALUES (?, ?)", (name, value))
