@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from homing.documents.alignment import Alignment, align
 from homing.documents.layout import Placed, Rewrite, Stored, common_end, common_start, rewrite
 from homing.documents.splitting import Piece, split
+from homing.text.blocks import LONGEST_FRONT_MATTER
 
 FENCES = ("```", "~~~")
 """A fence of code reaches as far as its other end, so with one of these nothing can be told from the lines around."""
@@ -94,6 +95,8 @@ def _window(stored: Stored, text: str) -> _Window | None:
     if first == 0 and last == len(stored.blocks):
         return None
     start, stop = starts[first], starts[last] + len(text) - len(old)
+    if start < max(_front_matter_reach(old), _front_matter_reach(text)):
+        return None
     pieces = _cut_alone(text, start, stop, at_end=last == len(stored.blocks))
     if pieces is None or not _holds(stored, first, last, pieces):
         return None
@@ -108,7 +111,7 @@ def _cut_all(text: str) -> list[Piece]:
     if len(text) <= 2 * STRETCH or _has_fence(text):
         return split(text)
     pieces: list[Piece] = []
-    start, reach = 0, STRETCH
+    start, reach = 0, max(STRETCH, _front_matter_reach(text))
     while start < len(text):
         blank = _SOME_BLANK_LINE.search(text, start + reach)
         stop = len(text) if blank is None else blank.end()
@@ -126,6 +129,15 @@ def _cut_all(text: str) -> list[Piece]:
 def _has_fence(text: str, step: int = 1 << 18) -> bool:
     # In parts: looking through megabytes at once would keep every other thread of the interpreter waiting.
     return any(mark in text[at : at + step + 2] for at in range(0, len(text), step) for mark in FENCES)
+
+
+def _front_matter_reach(text: str) -> int:
+    """How far front matter may go on that a text begins with; 0 where it does not begin so."""
+    if not text[:2].lstrip("\ufeff").startswith("-"):
+        return 0
+    lines = text.splitlines(keepends=True)
+    begins = lines[0].lstrip("\ufeff").rstrip() == "---"
+    return sum(map(len, lines[:LONGEST_FRONT_MATTER])) if begins else 0
 
 
 def _cut_alone(text: str, start: int, stop: int, *, at_end: bool) -> list[Piece] | None:
