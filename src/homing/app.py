@@ -146,12 +146,7 @@ class Homing:
         """Projects of documents, searched by paragraph while they are being written."""
         from homing.documents.service import DocumentService
 
-        return DocumentService(
-            database=self.settings.data / "homing.db",
-            store=self.store,
-            embedder=self._embedder_to_keep(),
-            hybrid=self.search_options,
-        )
+        return DocumentService(self.engine, hybrid=self.search_options)
 
     def knowledge(self, user: str | int = OWNER) -> KnowledgeBase:
         """The knowledge base of one user; without a user, of whoever runs this.

@@ -121,7 +121,7 @@ class TestRequests:
         ]
         waits = [shared.send("embedding:status", {"waitMs": 60_000}) for _ in range(20)]
         assert shared.ask("embedding:search", projectId="novel", query="沈舟怕什么")["results"][0]["text"] == AFRAID
-        assert shared.ask("document:text", projectId="slow", documentId="d19")["text"] == "第59稿"
+        assert shared.ask("document:text", projectId="novel", documentId="ch1")["text"] == NOVEL
         assert [shared.answers(one) for one in saves + waits] == [0] * 80
         shared.send("document:save", {"projectId": "slow", "documentId": "d0", "text": "又一稿"}, id="twice")
         shared.send("project:list", {}, id="twice")
@@ -131,6 +131,7 @@ class TestRequests:
         for one in waits:
             shared.notify("$/cancelRequest", {"id": one})
         assert all(shared.wait(one)["result"]["ok"] for one in saves)
+        assert shared.ask("document:text", projectId="slow", documentId="d19")["text"] == "第59稿"
         assert shared.ask("project:delete", projectId="slow") == {"documents": 20}
 
     def test_an_id_may_be_used_again_once_it_was_answered(self, shared: IpcProcess) -> None:

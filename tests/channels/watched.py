@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from homing.app import Homing
@@ -11,6 +12,7 @@ from homing.config import Settings
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.embedders.wrapper import Wrapper
+from homing.engine import Engine
 from homing.vectors import Matrix
 
 
@@ -40,6 +42,10 @@ class WatchedHoming(Homing):
     @property
     def embedder(self) -> EmbeddingProvider:
         return self.model
+
+    @cached_property
+    def engine(self) -> Engine:
+        return Engine(self.store, self.model)
 
     def close(self) -> None:
         self.model.go.set()

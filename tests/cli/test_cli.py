@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_indexed_says_so_and_is_searched_with_data_elsew
 
 def test_half_an_emoji_that_an_editor_saved_is_written_as_its_escape(shell: Shell, tmp_path: Path) -> None:
     with homing.open(tmp_path / "data") as app:
-        app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里").wait(10)
+        app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里")
     shown = shell("docs", "show", "日记", "周一")
     assert (shown.returncode, shown.stdout) == (0, "钥匙 \\ud83d 在抽屉里\n")
     assert shell.json("docs", "show", "日记", "周一")["text"] == "钥匙 \ud83d 在抽屉里"

@@ -8,6 +8,7 @@ from typing import Any
 
 from homing.documents import DocumentService
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine import Engine
 from homing.stores.registry import open_store
 
 PLACES = ["码头", "城墙", "竹林", "茶馆", "雪山", "渡口", "古寺", "书房", "市集", "后院"]
@@ -45,10 +46,10 @@ class Library:
         self.embedder = embedder
         self.path = folder / "homing.db"
         self.store = open_store(f"sqlite:///{self.path}")
-        self.documents = DocumentService(
-            database=self.path, store=self.store, embedder=embedder, **{"settle": 0.0, **options}
-        )
+        self.engine = Engine(self.store, embedder)
+        self.documents = DocumentService(self.engine, **{"settle": 0.0, **options})
 
     def close(self) -> None:
         self.documents.close()
+        self.engine.close()
         self.store.close()

@@ -29,7 +29,7 @@ The ship left the harbour at dawn."""
 
 def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
     with LoopbackApi() as api, homing.open(tmp_path / "data", settings=Settings()) as app:
-        app.documents.save("p", "d", STORY).wait(20)
+        app.documents.save("p", "d", STORY)
         assert app.documents.flush(60)
         config = app.models.config
         config.ensure_default_embedding_model()
@@ -45,7 +45,7 @@ def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
         found = app.documents.search("p", "红烧肉", min_score=None)
         assert (found.mode, found.degraded, len(found)) == ("semantic", False, 3)
         # What is written afterwards is embedded by the new model, and nothing has to be done again.
-        app.documents.save("p", "d", STORY + "\n\n新的一段，写在换了模型以后。").wait(10)
+        app.documents.save("p", "d", STORY + "\n\n新的一段，写在换了模型以后。")
         assert app.documents.flush(20)
         assert app.documents.reindex().embedded == 0
         assert app.store.check() == []
@@ -54,7 +54,7 @@ def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
 
 def test_meaning_finds_a_paragraph_that_shares_no_word_with_the_query(tmp_path: Path) -> None:
     with homing.open(tmp_path / "data", settings=Settings()) as app:
-        app.documents.save("novel", "ch1", STORY).wait(20)
+        app.documents.save("novel", "ch1", STORY)
         assert app.documents.flush(60)
         hit = app.documents.search("novel", "孤独的感觉")[0]
         assert hit.text.startswith("她觉得自己")
@@ -66,7 +66,7 @@ def test_meaning_finds_a_paragraph_that_shares_no_word_with_the_query(tmp_path: 
 def test_the_doctor_tells_what_waits_and_what_was_given_up(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, embedding={"provider": ""})
     library = Library(tmp_path, FakeEmbedder(32, fail_with=ProviderUnavailable("the API is down")))
-    library.documents.save("p", "d", novel(5)).wait(10)
+    library.documents.save("p", "d", novel(5))
     library.documents.flush(10)
     library.close()
     [finding] = [one for one in diagnose(settings) if one.check == "documents"]

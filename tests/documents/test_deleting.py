@@ -42,20 +42,20 @@ def mentions(path: Path, *secrets: str) -> list[str]:
 
 def test_a_deleted_document_is_gone_everywhere(library: Library) -> None:
     documents = library.documents
-    documents.save("p", "kept", novel(20)).wait(10)
-    documents.save("p", "秘密文件", f"{novel(30, seed=3)}\n\n{SECRET}").wait(10)
+    documents.save("p", "kept", novel(20))
+    documents.save("p", "秘密文件", f"{novel(30, seed=3)}\n\n{SECRET}")
     assert documents.flush(10)
     assert mentions(library.path, "月光", "宝盒")
-    before = {record.id for record in library.store.records("documents:p")}
+    before = {record.id for record in library.store.records("documents")}
     gone = {chunk.id for chunk in documents.chunks("p", "秘密文件")}
     assert documents.delete("p", "秘密文件") is True
     assert len(documents.search("p", "月光宝盒", mode="keyword")) == 0
     assert documents.flush(10)
     assert mentions(library.path, "月光", "宝盒", "秘密文件") == []
-    assert {record.id for record in library.store.records("documents:p")} == before - gone
+    assert {record.id for record in library.store.records("documents")} == before - gone
     assert library.store.check() == []
     rows = everything(library.path)
-    assert rows["outbox"] == rows["dead_letters"] == []
+    assert rows["work"] == []
     assert len(rows["document_chunks"]) == len(rows["embeddings"]) == 20
     assert documents.delete("p", "秘密文件") is False
 
@@ -64,22 +64,24 @@ def test_a_deleted_project_is_gone_everywhere(library: Library) -> None:
     documents = library.documents
     documents.save("绝密项目", "a", f"{novel(30)}\n\n{SECRET}")
     documents.save("绝密项目", "b", SECRET)
-    documents.save("other", "c", novel(10, seed=5)).wait(10)
+    documents.save("other", "c", novel(10, seed=5))
     assert documents.flush(10)
     assert documents.delete_project("绝密项目") == 2
     assert documents.flush(10)
     assert [one.id for one in documents.projects()] == ["other"]
-    assert [info.name for info in library.store.collections()] == ["documents:other"]
+    assert {one.metadata["project"] for one in library.store.records("documents")} == {"other"}
     assert mentions(library.path, "月光", "宝盒", "绝密") == []
     assert library.store.check() == []
-    assert everything(library.path)["document_drops"] == []
+    rows = everything(library.path)
+    assert rows["work"] == []
+    assert len(rows["document_chunks"]) == len(rows["embeddings"]) == 10
 
 
 def test_a_removed_paragraph_is_gone_everywhere(library: Library) -> None:
     documents = library.documents
-    documents.save("p", "d", f"{novel(30)}\n\n{SECRET}").wait(10)
+    documents.save("p", "d", f"{novel(30)}\n\n{SECRET}")
     assert documents.flush(10)
-    documents.save("p", "d", novel(30)).wait(10)
+    documents.save("p", "d", novel(30))
     assert documents.flush(10)
     assert mentions(library.path, "月光", "宝盒") == []
 
@@ -102,7 +104,7 @@ def test_of_what_was_deleted_no_byte_stays_in_the_file(tmp_path: Path) -> None:
 def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path: Path) -> None:
     embedder = Gated()
     library = Library(tmp_path, embedder)
-    library.documents.save("绝密项目", "d", SECRET).wait(10)
+    library.documents.save("绝密项目", "d", SECRET)
     assert embedder.asked.wait(10)
     assert library.documents.delete_project("绝密项目") == 1
     embedder.answer.set()
@@ -114,16 +116,16 @@ def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path:
 
 def test_a_project_can_be_made_again_after_it_was_deleted(documents: DocumentService) -> None:
     for round_ in range(3):
-        documents.save("p", "d", f"第{round_}次写下灯塔。").wait(10)
+        documents.save("p", "d", f"第{round_}次写下灯塔。")
         assert documents.flush(10)
         assert [hit.text for hit in documents.search("p", "灯塔", mode="keyword")] == [f"第{round_}次写下灯塔。"]
         assert documents.delete_project("p") == 1
-    documents.save("p", "d", "最后写下灯塔。").wait(10)
+    documents.save("p", "d", "最后写下灯塔。")
     assert documents.flush(10)
     assert len(documents.search("p", "灯塔", mode="keyword")) == 1
 
 
-def test_a_text_that_was_not_written_yet_can_be_deleted(documents: DocumentService) -> None:
+def test_a_long_text_that_waits_for_its_vectors_can_be_deleted(documents: DocumentService) -> None:
     documents.save("p", "d", novel(3000))
     assert documents.delete("p", "d") is True
     assert documents.documents("p") == []

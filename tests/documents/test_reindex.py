@@ -26,7 +26,7 @@ from tests.documents.novel import Library, novel, paragraphs
 
 
 def test_what_is_in_order_is_left_alone(documents: DocumentService, embedder: FakeEmbedder) -> None:
-    documents.save("p", "d", novel(50)).wait(10)
+    documents.save("p", "d", novel(50))
     assert documents.flush(10)
     report = documents.reindex()
     assert (report.documents, report.chunks, report.embedded, report.repaired, report.waiting) == (1, 50, 0, 0, 0)
@@ -36,7 +36,7 @@ def test_what_is_in_order_is_left_alone(documents: DocumentService, embedder: Fa
 def test_it_embeds_what_waits_and_tells_how_far_it_is(tmp_path: Path) -> None:
     embedder = FakeEmbedder(32, fail_with=ProviderUnavailable("down"))
     with closing(Library(tmp_path, embedder)) as library:
-        library.documents.save("p", "d", novel(100)).wait(10)
+        library.documents.save("p", "d", novel(100))
         assert not library.documents.flush(10)
         embedder.fail_with = None
         embedder.texts.clear()
@@ -52,7 +52,7 @@ def test_it_embeds_what_waits_and_tells_how_far_it_is(tmp_path: Path) -> None:
 def test_while_the_model_is_down_it_ends_and_says_what_waits(tmp_path: Path) -> None:
     embedder = FakeEmbedder(32, fail_with=ProviderUnavailable("down"))
     with closing(Library(tmp_path, embedder)) as library:
-        library.documents.save("p", "d", novel(30)).wait(10)
+        library.documents.save("p", "d", novel(30))
         report = library.documents.reindex("p")
         assert (report.embedded, report.waiting, report.canceled) == (0, 30, False)
 
@@ -60,9 +60,9 @@ def test_while_the_model_is_down_it_ends_and_says_what_waits(tmp_path: Path) -> 
 def test_it_can_be_called_off(tmp_path: Path) -> None:
     embedder = FakeEmbedder(32, fail_with=ProviderUnavailable("down"))
     with closing(Library(tmp_path, embedder)) as library:
-        library.documents.save("p", "d", novel(100)).wait(10)
+        library.documents.save("p", "d", novel(100))
         library.documents.flush(10)
-        library.documents.buffer.stop(5, drain=False)
+        library.engine.worker.stop(5, drain=False)
         embedder.fail_with = None
         rounds = iter(range(100))
         report = library.documents.reindex("p", batch_size=10, cancelled=lambda: next(rounds) >= 4)
@@ -75,29 +75,29 @@ def test_it_can_be_called_off(tmp_path: Path) -> None:
 
 def test_what_the_index_lost_is_embedded_again_and_leftovers_go(library: Library, embedder: FakeEmbedder) -> None:
     documents = library.documents
-    documents.save("p", "d", novel(30)).wait(10)
+    documents.save("p", "d", novel(30))
     assert documents.flush(10)
     ids = [chunk.id for chunk in documents.chunks("p", "d")]
-    library.store.delete("documents:p", ids[:5])
-    library.store.upsert([VectorRecord("stranger.7", "documents:p", None, {}, "不知道从哪里来的一段")])
+    library.store.delete("documents", ids[:5])
+    library.store.upsert([VectorRecord("stranger.7", "documents", None, {"project": "p"}, "不知道从哪里来的一段")])
     embedder.texts.clear()
     report = documents.reindex("p")
     assert (report.embedded, report.removed) == (5, 1)
     assert len(embedder.texts) == 5
-    assert {record.id for record in library.store.records("documents:p")} == set(ids)
+    assert {record.id for record in library.store.records("documents")} == set(ids)
 
 
 def test_damaged_vectors_are_found_and_made_again(library: Library, embedder: FakeEmbedder) -> None:
     documents = library.documents
-    documents.save("p", "d", novel(40)).wait(10)
+    documents.save("p", "d", novel(40))
     assert documents.flush(10)
     ids = [chunk.id for chunk in documents.chunks("p", "d")]
-    damage(library.path, "documents:p", ids[3], np.full(128, np.nan, np.float32))
-    damage(library.path, "documents:p", ids[9], np.zeros(128, np.float32))
+    damage(library.path, "documents", ids[3], np.full(128, np.nan, np.float32))
+    damage(library.path, "documents", ids[9], np.zeros(128, np.float32))
     embedder.texts.clear()
     report = documents.reindex("p")
     assert (report.repaired, report.embedded) == (2, 2)
-    vectors = np.stack([record.embedding for record in library.store.records("documents:p")])  # type: ignore[misc]
+    vectors = np.stack([record.embedding for record in library.store.records("documents")])  # type: ignore[misc]
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
     assert library.store.check() == []
     assert documents.reindex("p").repaired == 0
@@ -127,24 +127,26 @@ def test_a_text_the_model_refuses_does_not_stop_the_others_and_can_be_tried_agai
 
     embedder = Picky(32)
     with closing(Library(tmp_path, embedder)) as library:
-        library.documents.save("p", "d", "\n\n".join([*paragraphs(20), "桌上放着一瓶毒药。"])).wait(10)
+        library.documents.save("p", "d", "\n\n".join([*paragraphs(20), "桌上放着一瓶毒药。"]))
         for _ in range(4):
             library.documents.flush(10)
-        assert [letter.request.text for letter in library.documents.buffer.dead_letters()] == ["桌上放着一瓶毒药。"]
+        poison = library.documents.chunks("p", "d")[-1]
+        assert [letter.id for letter in library.engine.work.dead_letters()] == [poison.id]
+        assert poison.text == "桌上放着一瓶毒药。"
         [hit] = library.documents.search("p", "毒药", mode="keyword")
         assert hit.metadata["pending"] is True
         embedder.refuses = "nothing"
         report = library.documents.reindex("p")
         assert (report.embedded, report.waiting) == (1, 0)
-        assert library.documents.buffer.dead_letters() == []
+        assert library.engine.work.dead_letters() == []
 
 
 def test_one_document_can_be_reindexed(library: Library, embedder: FakeEmbedder) -> None:
     documents = library.documents
-    documents.save("p", "a", novel(10)).wait(10)
-    documents.save("p", "b", novel(10, seed=2)).wait(10)
+    documents.save("p", "a", novel(10))
+    documents.save("p", "b", novel(10, seed=2))
     assert documents.flush(10)
-    library.store.delete("documents:p", [record.id for record in library.store.records("documents:p")])
+    library.store.delete("documents", [record.id for record in library.store.records("documents")])
     report = documents.reindex("p", document="b")
     assert (report.documents, report.embedded) == (1, 10)
     assert documents.reindex().embedded == 10
@@ -190,13 +192,13 @@ def test_killed_again_and_again_it_goes_on_and_embeds_nothing_twice_but_the_batc
     with closing(Library(tmp_path, FakeEmbedder(32))) as library:
         assert library.documents.reindex().embedded == 0
         assert library.store.check() == []
-        assert all(record.embedding is not None for record in library.store.records("documents:p"))
+        assert all(record.embedding is not None for record in library.store.records("documents"))
 
 
 def prepare(folder: Path, text: str) -> None:
     """A project whose chunks all wait."""
     with closing(Library(folder, FakeEmbedder(32, fail_with=ProviderUnavailable("down")))) as library:
-        library.documents.save("p", "d", text).wait(10)
+        library.documents.save("p", "d", text)
 
 
 def lines(log: Path) -> int:
@@ -214,7 +216,7 @@ def processes(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_project_written_without_a_model_gets_its_vectors_when_there_is_one(tmp_path: Path) -> None:
     with closing(Library(tmp_path, None)) as library:
-        library.documents.save("p", "d", novel(12)).wait(10)
+        library.documents.save("p", "d", novel(12))
         assert library.documents.flush(10)
         assert library.documents.reindex().embedded == 0
     with closing(Library(tmp_path, FakeEmbedder(32))) as library:

@@ -16,7 +16,7 @@ from tests.documents.novel import Library, novel
 @pytest.fixture
 def setting(documents: DocumentService) -> DocumentService:
     texts = [f"灯塔守夜人的第{number}条规矩：灯塔不能熄灭。" + "这一条很长。" * (12 - number) for number in range(8)]
-    documents.save("p", "world", "\n\n".join(texts)).wait(10)
+    documents.save("p", "world", "\n\n".join(texts))
     assert documents.flush(10)
     return documents
 

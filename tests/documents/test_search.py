@@ -30,7 +30,7 @@ GPU 显存不足时，请把 batch size 调小。"""
 
 @pytest.fixture
 def book(documents: DocumentService) -> DocumentService:
-    documents.save("p", "book", BOOK).wait(10)
+    documents.save("p", "book", BOOK)
     assert documents.flush(10)
     return documents
 
@@ -157,7 +157,7 @@ def test_without_a_model_words_answer_and_say_so_and_it_recovers(book: DocumentS
 
 def test_where_embedding_is_off_words_answer_and_say_so(tmp_path: Path) -> None:
     library = Library(tmp_path, None)
-    library.documents.save("p", "d", "灯塔亮了。\n\n船靠岸了。").wait(10)
+    library.documents.save("p", "d", "灯塔亮了。\n\n船靠岸了。")
     answer = library.documents.search("p", "灯塔")
     assert ([hit.text for hit in answer], answer.degraded) == (["灯塔亮了。"], True)
     assert not library.documents.search("p", "灯塔", mode="keyword").degraded
@@ -167,10 +167,10 @@ def test_where_embedding_is_off_words_answer_and_say_so(tmp_path: Path) -> None:
 def test_what_waits_for_its_vector_is_found_by_words_in_every_mode(
     documents: DocumentService, embedder: FakeEmbedder
 ) -> None:
-    documents.save("p", "d", "灯塔亮了，船在远处。").wait(10)
+    documents.save("p", "d", "灯塔亮了，船在远处。")
     assert documents.flush(10)
     embedder.fail_with = ProviderUnavailable("down")
-    documents.save("p", "d", "灯塔亮了，船在远处。\n\n灯塔下面站着一个守夜人。").wait(10)
+    documents.save("p", "d", "灯塔亮了，船在远处。\n\n灯塔下面站着一个守夜人。")
     assert not documents.flush(10)
     assert [(one.text[:2], one.pending) for one in documents.chunks("p", "d")] == [("灯塔", False), ("灯塔", True)]
     assert (documents.projects()[0].pending, documents.documents("p")[0].pending) == (1, 1)
@@ -191,8 +191,8 @@ def test_a_saved_text_is_found_at_once(documents: DocumentService) -> None:
 
 def test_an_edited_paragraph_is_found_by_its_new_words_only(documents: DocumentService) -> None:
     parts = paragraphs(20)
-    documents.save("p", "d", "\n\n".join([*parts, "这里原来写着凤凰。"])).wait(10)
-    documents.save("p", "d", "\n\n".join([*parts, "这里现在写着麒麟。"])).wait(10)
+    documents.save("p", "d", "\n\n".join([*parts, "这里原来写着凤凰。"]))
+    documents.save("p", "d", "\n\n".join([*parts, "这里现在写着麒麟。"]))
     assert found(documents, "凤凰") == []
     assert found(documents, "麒麟") == ["这里现在写着麒麟。"]
 

@@ -165,7 +165,7 @@ def test_one_user_cannot_take_all_places_with_one_kind_of_work(jobs: Jobs) -> No
 
 
 def test_who_asks_for_a_job_of_an_earlier_server_is_told_what_to_do(data: Homing) -> None:
-    data.documents.save("novel", "ch1", "灯塔").wait()
+    data.documents.save("novel", "ch1", "灯塔")
     with TestClient(create_app(data), base_url=LOOPBACK) as earlier:
         job = earlier.post("/documents/novel/reindex").json()["id"]
         assert earlier.get(f"/jobs/{job}").status_code == 200

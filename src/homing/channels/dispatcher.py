@@ -46,9 +46,10 @@ class Channels:
             self._opened = True
 
     def close(self, timeout: float = 1.0) -> None:
-        """Write what was saved and embed for that many seconds at most; who opens the folder next embeds the rest."""
+        """Embed what was saved here for that many seconds at most; who opens the folder next embeds the rest."""
         if self._opened:
-            self._app.documents.close(timeout)
+            self._app.documents.close()
+            self._app.engine.close(timeout)
 
     def invoke(self, channel: str, payload: Any = None, *, work: Work | None = None) -> Envelope:
         """Answer a request: `{ok: true, data}` or `{ok: false, error: {code, message, details}}`. Raises nothing.

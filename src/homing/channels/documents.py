@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from homing.app import Homing
-from homing.channels.channel import Later
 from homing.channels.document_messages import (
     DocumentChunk,
     DocumentChunksRequest,
@@ -26,20 +25,15 @@ from homing.channels.document_messages import (
 from homing.channels.work import Work
 
 
-def save(app: Homing, request: DocumentSaveRequest, work: Work) -> Later:
-    """Take a text; answered when it is on disk and its words can be found."""
+def save(app: Homing, request: DocumentSaveRequest, work: Work) -> DocumentSaveResponse:
+    """Keep a text; answered when it is on disk and its words can be found."""
     saved = app.documents.save(request.project_id, request.document_id, request.text)
-
-    def told() -> DocumentSaveResponse:
-        changes = saved.wait()
-        return DocumentSaveResponse(
-            changed=list(changes.changed),
-            unchanged=list(changes.unchanged),
-            moved=list(changes.moved),
-            removed=list(changes.removed),
-        )
-
-    return told
+    return DocumentSaveResponse(
+        changed=list(saved.changed),
+        unchanged=list(saved.unchanged),
+        moved=list(saved.moved),
+        removed=list(saved.removed),
+    )
 
 
 def delete(app: Homing, request: DocumentDeleteRequest, work: Work) -> DocumentDeleteResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from homing.app import Homing
 from homing.channels.embedding_messages import (
@@ -20,7 +21,7 @@ from homing.channels.embedding_messages import (
 from homing.channels.fallback import fallback
 from homing.channels.work import Work
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import DimensionMismatch, EmbeddingError, InvalidArgument, ModelNotReady, NotFound
+from homing.errors import DimensionMismatch, EmbeddingError, InvalidArgument, ModelNotReady, NotFound, StoreBusy
 from homing.records import Hit
 
 DEFAULT = "default"
@@ -86,15 +87,25 @@ def reindex(app: Homing, request: EmbeddingReindexRequest, work: Work) -> Embedd
 def status(app: Homing, request: EmbeddingStatusRequest, work: Work) -> EmbeddingStatusResponse:
     """Tell how much waits, at once or when nothing waits any more."""
     deadline = time.monotonic() + request.wait_ms / 1000
-    while (left := deadline - time.monotonic()) > 0 and not app.documents.flush(min(left, LOOK_UP)):
+    while (left := deadline - time.monotonic()) > 0 and not _embedded(app, min(left, LOOK_UP)):
         work.go_on()
-    pending = sum(one.pending for one in app.documents.projects() if request.project_id in (None, one.id))
+    pending = app.documents.waiting(request.project_id)
     try:
         embedder = _named(app, DEFAULT)
         return EmbeddingStatusResponse(model=embedder.id, dimensions=embedder.dimensions, problem=None, pending=pending)
     except (EmbeddingError, NotFound) as error:
         problem = ModelProblem(code=error.code, message=error.message)
         return EmbeddingStatusResponse(model=None, dimensions=None, problem=problem, pending=pending)
+
+
+def _embedded(app: Homing, seconds: float) -> bool:
+    """Whether nothing waits any more; where something does, this takes so many seconds."""
+    started = time.monotonic()
+    with suppress(StoreBusy):
+        if app.documents.flush(seconds):
+            return True
+    time.sleep(max(0.0, started + seconds - time.monotonic()))
+    return False
 
 
 def _result(hit: Hit) -> EmbeddingSearchResult:

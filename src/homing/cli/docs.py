@@ -38,13 +38,13 @@ def add(
     text = _piped() if file is None else _read(file)
     with opened(data) as homing:
         documents = homing.documents
-        changes = documents.save(project, document, text).wait()
+        saved = documents.save(project, document, text)
         with progress("Embedding", quiet=json) as step:
             left = _embed(documents, step)
     if json:
-        print_json({"project": project, "document": document, "changes": changes, "waiting": left})
+        print_json({"project": project, "document": document, "changes": saved, "waiting": left})
         return
-    counts = {name: len(getattr(changes, name)) for name in ("changed", "unchanged", "moved", "removed")}
+    counts = {name: len(getattr(saved, name)) for name in ("changed", "unchanged", "moved", "removed")}
     console().print(", ".join(f"{count} {name}" for name, count in counts.items()))
     _tell_waiting(left)
 
@@ -172,8 +172,6 @@ def remove(
             if not yes:
                 typer.confirm(f"Delete {count} documents of {project}?", abort=True, err=True)
             removed = documents.delete_project(project)
-        # Removals go through the queue too; what else waits there is not waited for.
-        documents.flush(10)
     print_json({"removed": removed}) if json else console().print(f"{removed} removed")
 
 
@@ -223,7 +221,7 @@ def _documents(documents: DocumentService, project: str) -> list[DocumentInfo]:
 
 
 def _embed(documents: DocumentService, step: Callable[[int, int], None]) -> int:
-    return work_through(lambda: documents.buffer.pending, documents.flush, step)
+    return work_through(documents.waiting, documents.flush, step)
 
 
 def _tell_waiting(left: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from io import TextIOWrapper
@@ -121,6 +121,8 @@ def _plain(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Sequence):
+        return list(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"cannot write {type(value).__name__} as JSON")

@@ -13,6 +13,7 @@ from homing.app import Homing
 from homing.devices import Answer
 from homing.documents.service import DocumentService
 from homing.embedders.local import LocalProvider
+from homing.engine import Engine
 from homing.errors import MissingExtra
 from homing.records import Retrieved
 
@@ -113,8 +114,8 @@ def _find_skills(skills: ToolRetrievalService, folder: Path) -> dict[str, FoundS
 def _write(app: Homing) -> Edit:
     library = {path.stem: path.read_text(encoding="utf-8") for path in (EXAMPLES / "library").glob("*.md")}
     story = library.pop(CHAPTER)
-    app.documents.save(STORY, CHAPTER, story).wait()
-    edit = app.documents.save(STORY, CHAPTER, story.replace(*EDITED)).wait()
+    app.documents.save(STORY, CHAPTER, story)
+    edit = app.documents.save(STORY, CHAPTER, story.replace(*EDITED))
     for name, text in library.items():
         app.documents.save(NOTES, name, text)
     return Edit(len(edit.changed) + len(edit.unchanged) + len(edit.moved), len(edit.changed))
@@ -122,10 +123,5 @@ def _write(app: Homing) -> Edit:
 
 def _without_model(app: Homing) -> Retrieved:
     """The same documents with a model that cannot load, to show what people see then."""
-    documents = DocumentService(
-        database=app.settings.data / "homing.db", store=app.store, embedder=LocalProvider(Path("no-such-model"))
-    )
-    try:
-        return documents.search(STORY, WITHOUT_MODEL, mode="hybrid", top_k=1)
-    finally:
-        documents.close(0)
+    documents = DocumentService(Engine(app.store, LocalProvider(Path("no-such-model"))))
+    return documents.search(STORY, WITHOUT_MODEL, mode="hybrid", top_k=1)

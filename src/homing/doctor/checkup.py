@@ -18,7 +18,7 @@ from homing.doctor.documents import written
 from homing.doctor.embedding import answers, configured, remote_unasked
 from homing.doctor.finding import Finding
 from homing.doctor.memory import remembered
-from homing.documents.archive import COLLECTION as DOCUMENTS
+from homing.documents.records import COLLECTION as DOCUMENTS
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
 from homing.errors import HomingError
@@ -161,7 +161,7 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
             yield Finding(name, "warn", now, "homing models default", f"{zh}，但现在的模型是 {embedder.id}")
         elif embedder is not None and info.model and waiting:
             mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
-            mend = "homing docs reindex" if info.name.startswith(DOCUMENTS) else mend
+            mend = "homing docs reindex" if info.name == DOCUMENTS else mend
             mend = "homing knowledge embed" if info.name.startswith(CHUNKS) else mend
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")
         else:

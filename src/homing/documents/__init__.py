@@ -1,14 +1,13 @@
-"""Documents that can be searched while they are being written: saved at once, embedded by paragraph."""
+"""Documents that can be searched while they are being written: found by words at once, embedded by paragraph."""
 
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, SkippedFile
 from homing.documents.reindexing import Reindexed
 from homing.documents.retrieval import Packed, PackedChunk, RagConfig
-from homing.documents.saved import Changes, Saved
+from homing.documents.saved import Saved
 from homing.documents.service import DocumentService
 
 __all__ = [
-    "Changes",
     "Chunk",
     "DocumentInfo",
     "DocumentService",

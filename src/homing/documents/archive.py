@@ -1,49 +1,37 @@
-"""Documents in the shared database: their texts, and which chunk stands where."""
+"""Documents as rows: their texts, and which chunk stands where."""
 
 from __future__ import annotations
 
 import json
 import secrets
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from homing.database.sqlite import SqliteDatabase
+from homing.database import Database, Transaction
 from homing.documents.layout import Block, Held, NewBlock, Placed, Rewrite, Stored
-from homing.stores.arguments import is_encodable
 
-if TYPE_CHECKING:
-    from apsw import Connection
+COMPONENT = "documents"
 
 # `layout` lists the blocks in order: [[key, length, wide], …]. A chunk's id is the token of its document and its number
-# there, neither of which is ever used again. Texts are TEXT, or a BLOB where UTF-8 cannot hold them.
+# there, neither of which is ever used again. Texts are UTF-8 that may hold NUL and halves of surrogate pairs.
 STEPS = (
     """
     CREATE TABLE documents(
-        key INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, id TEXT NOT NULL, token TEXT NOT NULL UNIQUE,
-        revision INTEGER NOT NULL, following INTEGER NOT NULL, characters INTEGER NOT NULL, chunks INTEGER NOT NULL,
-        layout TEXT NOT NULL, updated REAL NOT NULL, UNIQUE(project, id)) STRICT;
-    CREATE TABLE document_blocks(
-        key INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, text ANY NOT NULL) STRICT;
+        key IDENTITY, project TEXT NOT NULL, id TEXT NOT NULL, token TEXT NOT NULL UNIQUE,
+        revision INT64 NOT NULL, following INT64 NOT NULL, characters INT64 NOT NULL, chunks INT64 NOT NULL,
+        layout TEXT NOT NULL, updated FLOAT64 NOT NULL, UNIQUE(project, id));
+    CREATE TABLE document_blocks(key IDENTITY, document INT64 NOT NULL, text BYTES NOT NULL);
     CREATE INDEX document_blocks_by_document ON document_blocks(document);
     CREATE TABLE document_chunks(
-        document INTEGER NOT NULL, number INTEGER NOT NULL, block INTEGER NOT NULL, start INTEGER NOT NULL,
-        length INTEGER NOT NULL, digest BLOB NOT NULL, updated REAL NOT NULL,
-        PRIMARY KEY(document, number)) STRICT, WITHOUT ROWID;
+        id TEXT PRIMARY KEY, document INT64 NOT NULL, block INT64 NOT NULL, start INT64 NOT NULL,
+        length INT64 NOT NULL, digest BYTES NOT NULL, updated FLOAT64 NOT NULL);
     CREATE INDEX document_chunks_by_block ON document_chunks(document, block);
-    CREATE TABLE document_drops(collection TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-    CREATE TABLE document_settings(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE document_settings(name TEXT PRIMARY KEY, value TEXT NOT NULL);
     """,
 )
-COLLECTION = "documents:"
-
-
-def collection_of(project: str) -> str:
-    """The collection that holds the chunks of a project, and of no other."""
-    return COLLECTION + project
-
-
+TOKEN = 12
+"""Characters of a document's token."""
 COLUMNS = "key, project, id, token, revision, following, characters, chunks, layout, updated"
 
 
@@ -61,6 +49,11 @@ class Row:
     chunks: int
     blocks: tuple[Block, ...]
     updated: float
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Differs from that of any other text that this or another document ever had."""
+        return self.key, self.revision
 
     def chunk_id(self, number: int) -> str:
         """The id of one of its chunks."""
@@ -89,197 +82,171 @@ class Found:
     start: int
     end: int
     updated: float
-    digest: bytes
     before: str
     unit: int
 
 
-class Archive:
-    """The tables of documents. Reading methods take a connection, so that one answer comes from one snapshot."""
-
-    def __init__(self, database: SqliteDatabase) -> None:
-        self.database = database
-        database.migrate("documents", STEPS)
-
-    def find(self, connection: Connection, project: str, document: str) -> Row | None:
-        """The row of a document, if there is one."""
-        row: tuple[Any, ...] | None = connection.execute(
-            f"SELECT {COLUMNS} FROM documents WHERE project = ? AND id = ?", (project, document)
-        ).fetchone()
-        return None if row is None else _row(row)
-
-    def rows(self, connection: Connection, project: str | None = None) -> list[Row]:
-        """Every document, or those of a project, by name."""
-        where, bindings = ("", ()) if project is None else ("WHERE project = ?", (project,))
-        found: list[tuple[Any, ...]] = connection.execute(
-            f"SELECT {COLUMNS} FROM documents {where} ORDER BY project, id", bindings
-        ).fetchall()
-        return [_row(row) for row in found]
-
-    def text(self, connection: Connection, row: Row) -> str:
-        """The whole text of a document."""
-        stored: list[tuple[Any, ...]] = connection.execute(
-            "SELECT key, text FROM document_blocks WHERE document = ?", (row.key,)
-        ).fetchall()
-        texts = dict(stored)
-        return "".join(_read(texts[block.key]) for block in row.blocks)
-
-    def stored(self, connection: Connection, row: Row) -> Stored:
-        """A document with its text and all of its chunks."""
-        held: dict[int, list[Placed]] = {block.key: [] for block in row.blocks}
-        found: list[tuple[Any, ...]] = connection.execute(
-            "SELECT number, block, start, length, digest, updated FROM document_chunks WHERE document = ?", (row.key,)
-        ).fetchall()
-        for number, block, start, length, digest, updated in found:
-            held[block].append(Placed(number, start, start + length, digest, updated))
-        chunks = tuple(Held.of(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
-        return Stored(self.text(connection, row), row.blocks, chunks)
-
-    def look_up(self, connection: Connection, ids: Iterable[str]) -> dict[str, Found]:
-        """The chunks that exist, by id, with their texts and places."""
-        wanted: dict[str, list[int]] = {}
-        for one in ids:
-            token, _, number = one.rpartition(".")
-            if token and number.isdecimal():
-                wanted.setdefault(token, []).append(int(number))
-        found: dict[str, Found] = {}
-        for token, numbers in wanted.items():
-            row: tuple[Any, ...] | None = connection.execute(
-                f"SELECT {COLUMNS} FROM documents WHERE token = ?", (token,)
-            ).fetchone()
-            if row is not None:
-                found.update(self._within(connection, _row(row), numbers))
-        return found
-
-    def _within(self, connection: Connection, row: Row, numbers: Sequence[int]) -> Iterator[tuple[str, Found]]:
-        starts = row.starts()
-        found: list[tuple[Any, ...]] = connection.execute(
-            "SELECT c.number, c.block, c.start, c.length, c.digest, c.updated, b.text FROM document_chunks c "
-            "JOIN document_blocks b ON b.key = c.block "
-            "WHERE c.document = ? AND c.number IN (SELECT value FROM json_each(?))",
-            (row.key, json.dumps(list(numbers))),
-        ).fetchall()
-        for number, block, start, length, digest, updated, stored in found:
-            whole = _read(stored)
-            at, unit = starts[block]
-            chunk = row.chunk_id(number)
-            yield (
-                chunk,
-                Found(
-                    chunk,
-                    row,
-                    whole[start : start + length],
-                    at + start,
-                    at + start + length,
-                    updated,
-                    digest,
-                    whole[:start],
-                    unit,
-                ),
-            )
-
-    def create(self, connection: Connection, project: str, document: str) -> Row:
-        """A new, empty document."""
-        token = secrets.token_hex(6)
-        connection.execute(
-            "INSERT INTO documents(project, id, token, revision, following, characters, chunks, layout, updated) "
-            "VALUES (?, ?, ?, 0, 0, 0, 0, '[]', ?)",
-            (project, document, token, time.time()),
-        )
-        made = self.find(connection, project, document)
-        assert made is not None
-        return made
-
-    def write(self, connection: Connection, row: Row, change: Rewrite, *, chunks: int, following: int) -> Row:
-        """Replace the blocks between those that stay; returns the row as it is now."""
-        stop = len(row.blocks) - change.back
-        for block in row.blocks[change.front : stop]:
-            connection.execute("DELETE FROM document_blocks WHERE key = ?", (block.key,))
-            connection.execute("DELETE FROM document_chunks WHERE document = ? AND block = ?", (row.key, block.key))
-        written = [self._write_block(connection, row, block) for block in change.between]
-        blocks = (*row.blocks[: change.front], *written, *row.blocks[stop:])
-        now = replace(
-            row,
-            revision=row.revision + 1,
-            following=following,
-            characters=sum(block.length for block in blocks),
-            chunks=chunks,
-            blocks=blocks,
-            updated=time.time(),
-        )
-        layout = json.dumps([[block.key, block.length, block.wide] for block in blocks], separators=(",", ":"))
-        connection.execute(
-            "UPDATE documents SET revision = ?, following = ?, characters = ?, chunks = ?, layout = ?, updated = ? "
-            "WHERE key = ?",
-            (now.revision, following, now.characters, chunks, layout, now.updated, row.key),
-        )
-        return now
-
-    def _write_block(self, connection: Connection, row: Row, block: NewBlock) -> Block:
-        connection.execute("INSERT INTO document_blocks(document, text) VALUES (?, ?)", (row.key, _stored(block.text)))
-        key = connection.last_insert_rowid()
-        connection.executemany(
-            "INSERT INTO document_chunks(document, number, block, start, length, digest, updated) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (row.key, one.number, key, one.start, one.end - one.start, one.digest, one.updated)
-                for one in block.chunks.placed()
-            ],
-        )
-        return Block(key, len(block.text), block.wide)
-
-    def remove(self, connection: Connection, row: Row) -> list[str]:
-        """Delete a document; returns the ids that its chunks had."""
-        numbers: list[tuple[Any, ...]] = connection.execute(
-            "SELECT number FROM document_chunks WHERE document = ?", (row.key,)
-        ).fetchall()
-        for table in ("document_chunks", "document_blocks"):
-            connection.execute(f"DELETE FROM {table} WHERE document = ?", (row.key,))
-        connection.execute("DELETE FROM documents WHERE key = ?", (row.key,))
-        return [row.chunk_id(number) for (number,) in numbers]
+def find(transaction: Transaction, project: str, document: str) -> Row | None:
+    """The row of a document, if there is one."""
+    found = transaction.rows(f"SELECT {COLUMNS} FROM documents WHERE project = $1 AND id = $2", project, document)
+    return _row(found[0]) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What documents there are in a database, and what of them waits, failed before, or was given up, and why."""
-
-    projects: int
-    documents: int
-    chunks: int
-    waiting: int
-    failing: int
-    dead: int
-    error: str
+def rows(transaction: Transaction, project: str | None = None) -> list[Row]:
+    """Every document, or those of a project, by name."""
+    if project is None:
+        found = transaction.rows(f"SELECT {COLUMNS} FROM documents ORDER BY project, id")
+    else:
+        found = transaction.rows(f"SELECT {COLUMNS} FROM documents WHERE project = $1 ORDER BY id", project)
+    return [_row(row) for row in found]
 
 
-def look(database: SqliteDatabase) -> Backlog | None:
-    """How things stand with the documents of a database; None where there never were any. Makes no tables."""
-    with database.reading() as connection:
-        if not connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'documents'").get:
-            return None
-        ours = "collection >= :first AND collection < :last"
-        row: tuple[Any, ...] | None = connection.execute(
-            "SELECT (SELECT count(DISTINCT project) FROM documents), (SELECT count(*) FROM documents), "
-            "(SELECT coalesce(sum(chunks), 0) FROM documents), "
-            f"(SELECT count(*) FROM outbox WHERE {ours} AND text IS NOT NULL), "
-            f"(SELECT count(error) FROM outbox WHERE {ours}), (SELECT count(*) FROM dead_letters WHERE {ours}), "
-            f"coalesce((SELECT error FROM dead_letters WHERE {ours} ORDER BY died DESC LIMIT 1), "
-            f"(SELECT error FROM outbox WHERE {ours} AND error IS NOT NULL LIMIT 1), '')",
-            {"first": COLLECTION, "last": COLLECTION[:-1] + ";"},
-        ).fetchone()
-    assert row is not None
-    return Backlog(*row)
+def text(transaction: Transaction, row: Row) -> str:
+    """The whole text of a document."""
+    held: dict[int, bytes] = dict(
+        transaction.rows("SELECT key, text FROM document_blocks WHERE document = $1", row.key)
+    )
+    return "".join(_read(held[block.key]) for block in row.blocks)
 
 
-def _row(row: tuple[Any, ...]) -> Row:
+def stored(transaction: Transaction, row: Row) -> Stored:
+    """A document with its text and all of its chunks."""
+    held: dict[int, list[Placed]] = {block.key: [] for block in row.blocks}
+    for chunk, block, start, length, digest, updated in transaction.rows(
+        "SELECT id, block, start, length, digest, updated FROM document_chunks WHERE document = $1", row.key
+    ):
+        held[block].append(Placed(int(chunk[TOKEN + 1 :]), start, start + length, bytes(digest), updated))
+    chunks = tuple(Held.of(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
+    return Stored(text(transaction, row), row.blocks, chunks)
+
+
+def look_up(transaction: Transaction, ids: Sequence[str]) -> dict[str, Found]:
+    """The chunks that exist, by id, with their texts and places, in one statement."""
+    if not ids:
+        return {}
+    documents: dict[int, tuple[Row, dict[int, tuple[int, int]]]] = {}
+    blocks: dict[int, str] = {}
+    found: dict[str, Found] = {}
+    columns = ", ".join(f"d.{name}" for name in COLUMNS.split(", "))
+    for chunk, block, start, length, updated, content, *row in transaction.rows(
+        f"SELECT c.id, c.block, c.start, c.length, c.updated, b.text, {columns} FROM document_chunks c "
+        "JOIN document_blocks b ON b.key = c.block JOIN documents d ON d.key = c.document WHERE c.id = ANY($1)",
+        list(ids),
+    ):
+        if row[0] not in documents:
+            document = _row(row)
+            documents[row[0]] = document, document.starts()
+        if block not in blocks:
+            blocks[block] = _read(content)
+        document, starts = documents[row[0]]
+        whole, (at, unit) = blocks[block], starts[block]
+        end = start + length
+        found[chunk] = Found(chunk, document, whole[start:end], at + start, at + end, updated, whole[:start], unit)
+    return found
+
+
+def existing(transaction: Transaction, ids: Sequence[str]) -> set[str]:
+    """Which of these are ids of chunks."""
+    return {one for (one,) in transaction.rows("SELECT id FROM document_chunks WHERE id = ANY($1)", list(ids))}
+
+
+def create(transaction: Transaction, project: str, document: str) -> Row:
+    """A new, empty document."""
+    made = transaction.rows(
+        "INSERT INTO documents(project, id, token, revision, following, characters, chunks, layout, updated) "
+        f"VALUES ($1, $2, $3, 0, 0, 0, 0, '[]', $4) RETURNING {COLUMNS}",
+        project,
+        document,
+        secrets.token_hex(TOKEN // 2),
+        transaction.now(),
+    )
+    return _row(made[0])
+
+
+def write(transaction: Transaction, row: Row, change: Rewrite, *, chunks: int, following: int) -> Row:
+    """Replace the blocks between those that stay; returns the row as it is now."""
+    stop = len(row.blocks) - change.back
+    gone = [block.key for block in row.blocks[change.front : stop]]
+    if gone:
+        transaction.rows("DELETE FROM document_blocks WHERE key = ANY($1)", gone)
+        transaction.rows("DELETE FROM document_chunks WHERE document = $1 AND block = ANY($2)", row.key, gone)
+    written = [_write_block(transaction, row, block) for block in change.between]
+    blocks = (*row.blocks[: change.front], *written, *row.blocks[stop:])
+    now = replace(
+        row,
+        revision=row.revision + 1,
+        following=following,
+        characters=sum(block.length for block in blocks),
+        chunks=chunks,
+        blocks=blocks,
+        updated=transaction.now(),
+    )
+    layout = json.dumps([[block.key, block.length, block.wide] for block in blocks], separators=(",", ":"))
+    transaction.rows(
+        "UPDATE documents SET revision = $2, following = $3, characters = $4, chunks = $5, layout = $6, updated = $7 "
+        "WHERE key = $1",
+        row.key,
+        now.revision,
+        following,
+        now.characters,
+        chunks,
+        layout,
+        now.updated,
+    )
+    return now
+
+
+def place(transaction: Transaction, row: Row, project: str, document: str) -> Row:
+    """Give a document another name or project; returns the row as it is now."""
+    now = replace(row, project=project, id=document, revision=row.revision + 1)
+    transaction.rows(
+        "UPDATE documents SET project = $2, id = $3, revision = $4 WHERE key = $1",
+        row.key,
+        project,
+        document,
+        now.revision,
+    )
+    return now
+
+
+def remove(transaction: Transaction, row: Row) -> list[str]:
+    """Delete a document; returns the ids that its chunks had."""
+    gone = transaction.rows("DELETE FROM document_chunks WHERE document = $1 RETURNING id", row.key)
+    transaction.rows("DELETE FROM document_blocks WHERE document = $1", row.key)
+    transaction.rows("DELETE FROM documents WHERE key = $1", row.key)
+    return [chunk for (chunk,) in gone]
+
+
+def is_there(database: Database) -> bool:
+    """Whether there ever were documents; asking makes no tables."""
+    [(steps,)] = database.read(
+        lambda transaction: transaction.rows("SELECT count(*) FROM migrations WHERE component = $1", COMPONENT)
+    )
+    return bool(steps)
+
+
+def _write_block(transaction: Transaction, row: Row, block: NewBlock) -> Block:
+    [(key,)] = transaction.rows(
+        "INSERT INTO document_blocks(document, text) VALUES ($1, $2) RETURNING key",
+        row.key,
+        block.text.encode("utf-8", "surrogatepass"),
+    )
+    transaction.each(
+        "INSERT INTO document_chunks(id, document, block, start, length, digest, updated) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        (
+            (row.chunk_id(one.number), row.key, key, one.start, one.end - one.start, one.digest, one.updated)
+            for one in block.chunks.placed()
+        ),
+    )
+    return Block(key, len(block.text), block.wide)
+
+
+def _row(row: Sequence[Any]) -> Row:
     key, project, name, token, revision, following, characters, chunks, layout, updated = row
     blocks = tuple(Block(*block) for block in json.loads(layout))
     return Row(key, project, name, token, revision, following, characters, chunks, blocks, updated)
 
 
-def _stored(text: str) -> str | bytes:
-    return text if is_encodable(text) else text.encode("utf-8", "surrogatepass")
-
-
-def _read(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
+def _read(held: bytes) -> str:
+    return bytes(held).decode("utf-8", "surrogatepass")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from homing.documents.saved import Changes
+from homing.documents.saved import Saved
 from homing.errors import FileUnreadable, InvalidArgument, MissingExtra, NotFound
 from homing.files import SUFFIXES, read_file
 
@@ -40,7 +40,7 @@ class Imported:
     chunks: int = 0
 
 
-def import_folder(folder: Path, save: Callable[[str, str], Changes], progress: Progress | None) -> Imported:
+def import_folder(folder: Path, save: Callable[[str, str], Saved], progress: Progress | None) -> Imported:
     """Save every readable file below a folder, named by its path there; one bad file never stops the others."""
     if not folder.exists():
         raise NotFound(f"there is no folder {folder}; name a folder with {', '.join(sorted(SUFFIXES))} files")
@@ -61,10 +61,10 @@ def import_folder(folder: Path, save: Callable[[str, str], Changes], progress: P
         except (FileUnreadable, NotFound, MissingExtra, InvalidArgument) as error:
             skipped.append(SkippedFile(name, error.code, error.message))
             continue
-        changes = save(name, read.text)
+        saved = save(name, read.text)
         notes += [f"{name}: {note}" for note in read.notes]
-        chunks += len(changes.changed) + len(changes.unchanged) + len(changes.moved)
-        touched = changes.changed or changes.moved or changes.removed
+        chunks += len(saved.changed) + len(saved.unchanged) + len(saved.moved)
+        touched = saved.changed or saved.moved or saved.removed
         (written if touched else unchanged).append(name)
     if progress is not None:
         progress(len(paths), len(paths))

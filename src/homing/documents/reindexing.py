@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TypeVar
+from functools import partial
 
-from homing.buffer.embedding_buffer import EmbeddingBuffer
-from homing.buffer.outbox import EmbedRequest
-from homing.documents.archive import Archive, Row, collection_of
-from homing.documents.layout import Stored
-from homing.documents.splitting import embedded_text
-from homing.embedders.chosen import provider_for
-from homing.embedders.provider import EmbeddingProvider
+from homing.database import Transaction
+from homing.documents import archive
+from homing.documents.archive import Row
+from homing.documents.checking import current, pages, strays
+from homing.documents.records import COLLECTION, records_of
+from homing.engine import Engine
 from homing.errors import InvalidArgument
 from homing.records import VectorRecord
-from homing.stores.store import Store
 from homing.vectors import Vector
 
-PAGE = 500
 ROUNDS = 5
 """How often a document is looked through that somebody writes meanwhile."""
 LOOK = 0.05
@@ -30,8 +26,6 @@ TOLERANCE = 1e-3
 
 Progress = Callable[[int, int], None]
 """Called with how many chunks are in order, and how many there are."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +45,25 @@ class Reindexed:
     canceled: bool = False
 
 
-class Reindexer:
-    """Checks chunks against the index. Whatever it does is in the queue: killed, the next one goes on."""
+@dataclass(slots=True)
+class _Disorder:
+    """What is not in order among some chunks: records to write, those of damaged vectors, and ids without a vector."""
 
-    def __init__(
-        self, archive: Archive, buffer: EmbeddingBuffer, store: Store, embedder: EmbeddingProvider | None
-    ) -> None:
-        self._archive = archive
-        self._buffer = buffer
-        self._store = store
-        self._embedder = embedder
+    wrong: list[VectorRecord]
+    damaged: list[VectorRecord]
+    misplaced: list[VectorRecord]
+    lacking: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.wrong or self.damaged or self.misplaced or self.lacking)
+
+
+class Reindexer:
+    """Checks chunks against the index. Whatever it asks for is a row: killed, the next one goes on."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._collection = engine.collection(COLLECTION)
 
     def run(
         self, rows: Sequence[Row], *, sweep: bool, batch_size: int, progress: Progress, cancelled: Callable[[], bool]
@@ -69,119 +72,108 @@ class Reindexer:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or not 1 <= batch_size <= 4096:
             raise InvalidArgument(f"batch_size is a whole number between 1 and 4096; got {batch_size!r}")
         total = sum(row.chunks for row in rows)
-        places = _places(rows)
+        start = left = self._waiting(rows)
         repaired = removed = 0
         canceled = False
         for row in rows:
             if canceled := cancelled():
                 break
-            repaired += self._look_through(row)
+            asked, damaged = self._look_through(row)
+            start, repaired = start + asked, repaired + damaged
         if sweep and not canceled:
-            removed = sum(self._sweep(project) for project in sorted({row.project for row in rows}))
-        start = self._waiting(places)
-        left = start
-        progress(total - left, total)
-        self._buffer.hurry()
+            removed = self._sweep()
+        progress(max(0, total - start), total)
+        if start:
+            self._engine.work.flush()
+            left = self._waiting(rows)
         while left and not (canceled := canceled or cancelled()):
-            worked = self._buffer.run_batch(batch_size)
-            left = self._waiting(places)
+            worked = self._engine.worker.run_batch(batch_size, early=True)
+            before, left = left, self._waiting(rows)
             progress(max(0, total - left), total)
-            if not worked:
-                if not self._buffer.at_work:
-                    break
-                time.sleep(LOOK)
-        return Reindexed(len(rows), total, start - left, repaired, removed, left, canceled)
+            if worked and (left < before or not self._failure()):
+                continue
+            if worked or not self._engine.work.held():
+                break
+            time.sleep(LOOK)
+        return Reindexed(len(rows), total, max(0, start - left), repaired, removed, left, canceled)
 
-    def _waiting(self, places: Iterable[tuple[str, str]]) -> int:
-        return sum(self._buffer.waiting(collection, prefix) for collection, prefix in places)
+    def _waiting(self, rows: Sequence[Row]) -> int:
+        counts = self._engine.work.waiting_by_prefix(COLLECTION, archive.TOKEN)
+        return sum(counts.get(row.token, 0) for row in rows)
 
-    def _look_through(self, row: Row) -> int:
-        """Queue the chunks of a document that are not in order; returns how many had a damaged vector."""
-        damaged = 0
+    def _failure(self) -> str:
+        return self._engine.work.state_of(COLLECTION, "")[2]
+
+    def _look_through(self, row: Row) -> tuple[int, int]:
+        """Put right what is not in order in a document; returns how many vectors were asked for, and how many of those
+        because theirs was damaged."""
+        asked = damaged = 0
         for _ in range(ROUNDS):
-            with self._archive.database.reading() as connection:
-                now = self._archive.find(connection, row.project, row.id)
-                stored = None if now is None else self._archive.stored(connection, now)
-            if now is None or stored is None:
+            found = self._engine.database.read(partial(current, row=row))
+            if found is None:
                 break
-            found, undisturbed = self._compare(now, stored)
-            damaged += found
-            if undisturbed:
+            for page in pages(records_of(*found)):
+                disorder = self._compare(page)
+                more = self._put_right(found[0], disorder) if disorder else 0
+                if more is None:
+                    # Somebody wrote the document meanwhile: these may be texts of before.
+                    break
+                asked, damaged = asked + more, damaged + len(disorder.damaged)
+            else:
                 break
-        return damaged
+        return asked, damaged
 
-    def _compare(self, row: Row, stored: Stored) -> tuple[int, bool]:
-        """How many chunks had a damaged vector, and whether nobody wrote the document meanwhile."""
-        text, chunks = stored.text, stored.placed()
-        collection = collection_of(row.project)
-        model = self._model(collection)
-        damaged = 0
-        for page in _pages(chunks):
-            texts = {row.chunk_id(one.number): embedded_text(text[one.start : one.end]) for one in page}
-            known = {record.id: record for record in self._store.get(collection, list(texts))}
-            broken = [one for one in texts if one in known and _is_damaged(known[one].embedding)]
-            wrong = [one for one in texts if not _is_in_order(known.get(one), texts[one], model) or one in broken]
-            # What waits already will be embedded; asking again would only have it done twice.
-            asked = self._buffer.waiting_of(collection, wrong, dead=False)
-            done = {one for one in asked - set(broken) if one in known and known[one].text == texts[one]}
-            wrong = [one for one in wrong if one not in done]
-            # A damaged vector is taken out first: who embeds would take it for one that is there.
-            self._store.upsert(VectorRecord(one, collection, None, {"document": row.id}, texts[one]) for one in wrong)
-            damaged += len(broken)
-            if not self._queue(row, {one: texts[one] for one in wrong}):
-                return damaged, False
-        return damaged, True
+    def _compare(self, page: Sequence[VectorRecord]) -> _Disorder:
+        found = _Disorder([], [], [], [])
+        known = {one.id: one for one in self._engine.store.get(COLLECTION, [one.id for one in page])}
+        for one in page:
+            held = known.get(one.id)
+            if held is None or held.text != one.text:
+                found.wrong.append(one)
+            elif held.embedding is not None and _is_damaged(held.embedding):
+                found.damaged.append(one)
+            else:
+                if held.metadata != one.metadata:
+                    found.misplaced.append(one)
+                if held.embedding is None and self._engine.models.embeds:
+                    found.lacking.append(one.id)
+        return found
 
-    def _queue(self, row: Row, texts: dict[str, str]) -> bool:
-        """Ask for vectors; False where the document was written meanwhile, so that these may be texts of before."""
-        if not texts:
-            return True
-        collection = collection_of(row.project)
-        with self._archive.database.writing() as connection:
-            now = self._archive.find(connection, row.project, row.id)
-            if now is None or (now.key, now.revision) != (row.key, row.revision):
-                return False
-            self._buffer.enqueue_within(
-                connection,
-                (EmbedRequest(collection, one, text, {"document": row.id}) for one, text in texts.items()),
-            )
-            return True
+    def _put_right(self, row: Row, found: _Disorder) -> int | None:
+        """Write what is wrong and ask for vectors; returns of how many, None where the document was written meanwhile.
 
-    def _model(self, collection: str) -> str | None:
-        """The identity that vectors must have; None where there is nothing that embeds."""
-        if self._embedder is None:
-            return None
-        return self._store.model_of(collection) or provider_for(self._embedder, "").id
+        What waits already is not counted, and what was given up is asked for again.
+        """
 
-    def _sweep(self, project: str) -> int:
-        collection = collection_of(project)
-        removed = 0
-        for page in _pages(self._store.records(collection)):
-            ids = [record.id for record in page]
-            with self._archive.database.reading() as connection:
-                known = self._archive.look_up(connection, ids)
-            removed += self._store.delete(collection, [one for one in ids if one not in known])
+        def work(transaction: Transaction) -> int | None:
+            now = archive.find(transaction, row.project, row.id)
+            if now is None or now.version != row.version:
+                return None
+            waiting = self._engine.work.lacking(transaction, COLLECTION, f"{row.token}.")
+            # The record of a damaged vector is written anew: else it would keep the vector of its text.
+            self._collection.delete([one.id for one in found.damaged], transaction)
+            self._collection.write([*found.wrong, *found.damaged], transaction)
+            self._engine.store.write(found.misplaced, transaction)
+            self._collection.embed_again(found.lacking, transaction)
+            ids = [one.id for one in (*found.wrong, *found.damaged)] + found.lacking
+            return sum(not waiting.get(one) for one in ids) if self._engine.models.embeds else 0
+
+        return self._engine.database.write(work, self._collection.scope)
+
+    def _sweep(self) -> int:
+        """Take out the records that belong to no chunk; returns how many there were."""
+
+        def work(transaction: Transaction, ids: Sequence[str]) -> int:
+            known = archive.existing(transaction, ids)
+            return self._collection.delete([one for one in ids if one not in known], transaction)
+
+        database, removed = self._engine.database, 0
+        for page in pages(self._engine.store.ids(COLLECTION)):
+            if lost := strays(database, self._engine.store, page):
+                removed += database.write(partial(work, ids=lost), self._collection.scope)
         return removed
 
 
-def _places(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    return [(collection_of(row.project), f"{row.token}.") for row in rows]
-
-
-def _is_in_order(record: VectorRecord | None, text: str, model: str | None) -> bool:
-    if record is None or record.text != text:
-        return False
-    return model is None or (record.embedding is not None and record.model == model)
-
-
-def _is_damaged(vector: Vector | None) -> bool:
-    if vector is None:
-        return False
+def _is_damaged(vector: Vector) -> bool:
     length = float(vector @ vector)
     return not abs(length - 1) <= TOLERANCE
-
-
-def _pages(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while page := list(islice(rest, PAGE)):
-        yield page

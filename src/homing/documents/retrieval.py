@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from homing.database.sqlite import SqliteDatabase
+from homing.database import Database, Transaction
 from homing.errors import InvalidArgument
 from homing.records import Hit, Notice, Retrieved
 from homing.text.budget import estimate_tokens, fit
@@ -81,19 +81,27 @@ def _chunk(hits: Sequence[Hit], costs: Sequence[int], at: int) -> PackedChunk:
     return PackedChunk(hit.id, hit.metadata["document_id"], hit.text, hit.score, costs[at])
 
 
-def read_config(database: SqliteDatabase) -> RagConfig:
+def read_config(database: Database) -> RagConfig:
     """The defaults as they were last set."""
-    with database.reading() as connection:
-        value: str | None = connection.execute("SELECT value FROM document_settings WHERE name = ?", (NAME,)).get
-    return RagConfig() if value is None else RagConfig().changed(json.loads(value))
+    return database.read(_read)
 
 
-def update_config(database: SqliteDatabase, changes: Mapping[str, Any]) -> RagConfig:
+def update_config(database: Database, changes: Mapping[str, Any]) -> RagConfig:
     """Change some of the defaults and keep them; nothing changes where one of them is wrong."""
-    with database.writing() as connection:
-        value: str | None = connection.execute("SELECT value FROM document_settings WHERE name = ?", (NAME,)).get
-        config = RagConfig().changed(json.loads(value or "{}")).changed(changes)
-        connection.execute(
-            "INSERT OR REPLACE INTO document_settings(name, value) VALUES (?, ?)", (NAME, json.dumps(asdict(config)))
+
+    def work(transaction: Transaction) -> RagConfig:
+        config = _read(transaction).changed(changes)
+        transaction.rows(
+            "INSERT INTO document_settings(name, value) VALUES ($1, $2) "
+            "ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+            NAME,
+            json.dumps(asdict(config)),
         )
-    return config
+        return config
+
+    return database.write(work, "document_settings")
+
+
+def _read(transaction: Transaction) -> RagConfig:
+    found = transaction.rows("SELECT value FROM document_settings WHERE name = $1", NAME)
+    return RagConfig().changed(json.loads(found[0][0])) if found else RagConfig()

@@ -1,4 +1,4 @@
-"""Search in the documents of one project: by meaning, by keywords, or both."""
+"""Search in the documents of one project or of all: by meaning, by keywords, or both."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from homing.buffer.embedding_buffer import EmbeddingBuffer
-from homing.documents.archive import Archive, Found, collection_of
+from homing.documents import archive
+from homing.documents.archive import Found
 from homing.documents.layout import wide_characters
 from homing.documents.phrases import holds_all, phrases, places, says_enough
+from homing.documents.records import COLLECTION
 from homing.documents.snippets import snippet
-from homing.embedders.provider import EmbeddingProvider
+from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
-from homing.stores.store import MAX_LIMIT, Store
+from homing.stores.store import MAX_LIMIT
 from homing.text.highlight import Span
 
 SPARE = 10
@@ -29,9 +30,9 @@ Offsets = Literal["characters", "utf-16"]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question to a project."""
+    """A question to a project; to all of them where none is named."""
 
-    project: str
+    project: str | None
     text: str
     mode: Mode = "semantic"
     top_k: int = 20
@@ -62,20 +63,10 @@ class Query:
 
 
 class Searcher:
-    """Answers questions from one collection per project, so that no filter stands between two projects."""
+    """Answers questions to one project, or to all of them."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        buffer: EmbeddingBuffer,
-        store: Store,
-        embedder: EmbeddingProvider | None,
-        hybrid: HybridOptions,
-    ) -> None:
-        self._archive = archive
-        self._buffer = buffer
-        self._store = store
-        self._embedder = embedder
+    def __init__(self, engine: Engine, hybrid: HybridOptions) -> None:
+        self._engine = engine
         self._hybrid = hybrid
 
     def search(self, query: Query) -> Retrieved:
@@ -85,69 +76,61 @@ class Searcher:
         else:
             found = self._ask(query, query.mode, query.reach + SPARE)
             if found.mode == "keyword":
-                found = found.with_hits(self._by_words(query).hits)
-        hits = self._there(query, found.hits)
-        by_words = found.mode != "semantic"
-        page = [_dressed(hit, query, by_words=by_words) for hit in hits[query.offset : query.reach]]
-        if query.mode == "semantic" and not found.degraded and len(hits) < query.reach:
-            page += self._still_waiting(query, hits)
-        return found.with_hits(page)
+                found = self._by_words(query, found)
+            elif found.mode == "semantic":
+                # Behind what was found by its meaning stands what waits for its vector and was found by words.
+                found = found.with_hits([hit for hit in found if hit.score is not None or _is_meant(query, hit)])
+        page = self._there(query, found.hits)[query.offset : query.reach]
+        return found.with_hits([_described(hit, chunk, query, by_words=_by_words(found, hit)) for hit, chunk in page])
 
     def _ask(self, query: Query, mode: Mode, limit: int) -> Retrieved:
+        narrowed = {"project": query.project, "document": query.document}
         options = replace(
             self._hybrid,
             limit=limit,
             mode=mode,
             min_score=query.min_score,
-            metadata_filter={} if query.document is None else {"document": query.document},
+            metadata_filter={key: value for key, value in narrowed.items() if value is not None},
         )
-        collection = collection_of(query.project)
-        return search(query.text, collection, store=self._store, embedder=self._embedder, options=options)
+        return search(query.text, COLLECTION, store=self._engine.store, embedder=self._engine.models, options=options)
 
-    def _by_words(self, query: Query) -> Retrieved:
-        """What the words of the query find; of that, what has its phrases, and more of a word than one character."""
+    def _by_words(self, query: Query, begun: Retrieved | None = None) -> Retrieved:
+        """What the words of the query find; of that, what has its phrases, and more of a word than one character.
+
+        `begun` is what they found already, because the model did not answer.
+        """
         wanted = phrases(query.text)
         first = query.reach + SPARE
         for limit in (first, first * FURTHER, first * FURTHER**2, MAX_LIMIT):
-            found = self._ask(query, "keyword", min(limit, MAX_LIMIT))
-            kept = [hit for hit in found if holds_all(hit.text, wanted) and says_enough(query.text, hit.keywords)]
+            found = begun if begun and limit == first else self._ask(query, "keyword", min(limit, MAX_LIMIT))
+            kept = [hit for hit in found if _is_meant(query, hit)]
             # Who has the phrase may stand far down; who has more than single characters stands before who has not.
             further = wanted or (kept and kept[-1] is found[-1])
             if len(kept) >= query.reach or len(found) < limit or not further:
                 break
-        return found.with_hits(kept)
+        return (begun or found).with_hits(kept)
 
-    def _still_waiting(self, query: Query, before: Sequence[_Placed]) -> list[Hit]:
-        """What keywords find among the chunks that have no vector yet: the rest of the page behind the others."""
-        if not self._buffer.waiting(collection_of(query.project)):
-            return []
-        known = {one.hit.id for one in before}
-        found = self._there(query, [hit for hit in self._by_words(query) if hit.id not in known])
-        waiting = [one for one in found if one.pending]
-        start = max(0, query.offset - len(before))
-        return [_dressed(one, query, by_words=True) for one in waiting[start : query.reach - len(before)]]
-
-    def _there(self, query: Query, hits: Sequence[Hit]) -> list[_Placed]:
+    def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, Found]]:
         """The hits whose chunk is still there, with what the document says now."""
-        with self._archive.database.reading() as connection:
-            known = self._archive.look_up(connection, [hit.id for hit in hits])
-        ours = {one: found for one, found in known.items() if found.document.project == query.project}
-        waiting = self._buffer.waiting_of(collection_of(query.project), ours)
-        return [_Placed(hit, ours[hit.id], hit.id in waiting) for hit in hits if hit.id in ours]
+        ids = [hit.id for hit in hits]
+        known = self._engine.database.read(lambda transaction: archive.look_up(transaction, ids))
+        return [
+            (hit, known[hit.id])
+            for hit in hits
+            if hit.id in known and query.project in (None, known[hit.id].document.project)
+        ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A hit, its chunk as it is now, and whether its vector is still to come."""
-
-    hit: Hit
-    found: Found
-    pending: bool
+def _is_meant(query: Query, hit: Hit) -> bool:
+    return holds_all(hit.text, phrases(query.text)) and says_enough(query.text, hit.keywords)
 
 
-def _dressed(one: _Placed, query: Query, *, by_words: bool) -> Hit:
-    metadata = _metadata(one.found, query, one.pending, by_words=by_words)
-    return replace(one.hit, text=one.found.text, metadata=metadata)
+def _by_words(found: Retrieved, hit: Hit) -> bool:
+    return found.mode != "semantic" or hit.score is None
+
+
+def _described(hit: Hit, found: Found, query: Query, *, by_words: bool) -> Hit:
+    return replace(hit, text=found.text, metadata=_metadata(found, query, hit.pending, by_words=by_words))
 
 
 def _metadata(found: Found, query: Query, pending: bool, *, by_words: bool) -> Mapping[str, Any]:

@@ -2,105 +2,81 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
-from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.database.sqlite import SqliteDatabase
-from homing.documents.archive import Archive, Row, collection_of
+from homing.database import Transaction
+from homing.documents import archive
+from homing.documents.archive import Row
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, import_folder
-from homing.documents.layout import wide_characters
+from homing.documents.layout import Stored, wide_characters
+from homing.documents.records import COLLECTION
 from homing.documents.reindexing import Progress, Reindexed, Reindexer
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
 from homing.documents.saved import Saved
-from homing.documents.saver import Saver
 from homing.documents.searching import Offsets, Query, Searcher
-from homing.documents.writer import Writer
-from homing.embedders.provider import EmbeddingProvider
+from homing.documents.writing import Writer, missing
+from homing.engine import Engine
 from homing.engine.search import HybridOptions
-from homing.errors import InvalidArgument, NotFound, StoreError, StoreReadOnly
+from homing.engine.work import IMPORT, INTERACTIVE
+from homing.errors import InvalidArgument, StoreError
 from homing.records import Mode, Retrieved
 from homing.stores.arguments import checked_name, checked_text
-from homing.stores.store import Store
 
 SETTLE = 1.0
 """Seconds that an edited paragraph rests before it is embedded, so that typing in it does not embed every letter."""
-PATIENCE = 2.0
-"""Seconds for which searches and lists wait for a text that was saved before them."""
-CLOSING_SECONDS = 5.0
-FINISHING_SECONDS = 30.0
-"""Seconds that a batch under way may take to end when everything else is closed."""
 
 
 class DocumentService:
     """Projects of documents, searched by paragraph.
 
-    Texts and queue live in the SQLite file `database`; words and vectors live in `store`, whichever that is, in one
-    collection per project. `save` returns at once; what it took is written and embedded in the background.
+    Everything is in the database and the store of the engine; paragraphs are records of one collection. What was saved
+    is found by its words when `save` returns, and by its meaning a moment later.
     """
 
-    def __init__(
-        self,
-        *,
-        database: str | Path,
-        store: Store,
-        embedder: EmbeddingProvider | None,
-        hybrid: HybridOptions | None = None,
-        buffering: BufferOptions | None = None,
-        settle: float = SETTLE,
-    ) -> None:
-        self._database = SqliteDatabase(database)
-        self._store = store
+    def __init__(self, engine: Engine, *, hybrid: HybridOptions | None = None, settle: float = SETTLE) -> None:
+        engine.check_transactional("documents")
+        engine.database.migrate(archive.COMPONENT, archive.STEPS)
+        self._engine = engine
+        self._database = engine.database
         self._closed = False
-        self._archive = Archive(self._database)
-        options = buffering or BufferOptions(batch_size=128, batch_seconds=0.2)
-        self.buffer = EmbeddingBuffer(embedder, store, self._database, options)
-        self._writer = Writer(self._archive, self.buffer, store, settle=settle)
-        self._saver = Saver(lambda *text: self._writer.write(*text).changes, self._writer.finish_drops)
-        self._reindexer = Reindexer(self._archive, self.buffer, store, embedder)
-        self._searcher = Searcher(self._archive, self.buffer, store, embedder, hybrid or HybridOptions())
+        self._writer = Writer(engine, settle=settle)
+        self._reindexer = Reindexer(engine)
+        self._searcher = Searcher(engine, hybrid or HybridOptions())
 
-    def save(self, project: str, document: str, text: str) -> Saved:
-        """Take the text of a document and return at once, however long it is.
+    def save(self, project: str, document: str, text: str, *, priority: int = INTERACTIVE) -> Saved:
+        """Keep the text of a document; returns when it is durable and its words are found.
 
-        In the background it is compared with the text before it, paragraph by paragraph; only what says something new
-        is embedded. `Saved` tells what changed.
+        It is compared with the text before it, paragraph by paragraph; only what says something new is embedded, in the
+        background, after it has rested for a moment. A `priority` of `IMPORT` lets what people type go first.
         """
-        _checked(project, document)
+        _check(project, document)
         checked_text(text, "the text of a document")
-        if self._closed:
-            raise StoreError("the documents are closed; open the data folder again")
-        if self._database.read_only:
-            raise StoreReadOnly(f"{self._database.path} was opened for reading only; make it and its folder writable")
-        self.buffer.start()
-        return self._saver.save(project, document, text)
+        self._check_open()
+        return self._writer.save(project, document, text, priority=priority)
 
     def text(self, project: str, document: str) -> str:
         """The text as it was last saved. Raises NotFound."""
-        _checked(project, document)
-        waiting = self._saver.text(project, document)
-        if waiting is not None:
-            return waiting
-        with self._database.reading() as connection:
-            return self._archive.text(connection, self._row(project, document, connection))
+        _check(project, document)
+        return self._database.read(lambda transaction: archive.text(transaction, _row(transaction, project, document)))
 
     def chunks(
         self, project: str, document: str, *, embeddings: bool = False, offsets: Offsets = "characters"
     ) -> list[Chunk]:
         """The paragraphs of a document in order; `offsets="utf-16"` counts as JavaScript does. Raises NotFound."""
-        _checked(project, document)
-        self._saver.settle(project, document)
-        with self._database.reading() as connection:
-            row = self._row(project, document, connection)
-            stored = self._archive.stored(connection, row)
+        _check(project, document)
+
+        def work(transaction: Transaction) -> tuple[Row, Stored, Container[str]]:
+            row = _row(transaction, project, document)
+            lacking = self._engine.work.lacking(transaction, COLLECTION, f"{row.token}.")
+            return row, archive.stored(transaction, row), lacking
+
+        row, stored, lacking = self._database.read(work)
         text, placed = stored.text, stored.placed()
         ids = [row.chunk_id(one.number) for one in placed]
-        collection = collection_of(project)
-        waiting = self.buffer.waiting_of(collection, ids) if self.buffer.waiting(collection) else set()
-        kept = {one.id: one.embedding for one in self._store.get(collection, ids)} if embeddings else {}
+        kept = {one.id: one.embedding for one in self._engine.store.get(COLLECTION, ids)} if embeddings else {}
         at = units = 0
         chunks: list[Chunk] = []
         for one, chunk in zip(placed, ids, strict=True):
@@ -109,65 +85,80 @@ class DocumentService:
                 units += one.start - at + wide_characters(text[at : one.start])
                 start, at = units, one.start
                 end = units + one.end - one.start + wide_characters(text[one.start : one.end])
-            chunks.append(
-                Chunk(
-                    chunk,
-                    document,
-                    project,
-                    text[one.start : one.end],
-                    start,
-                    end,
-                    one.updated,
-                    chunk in waiting,
-                    kept.get(chunk),
-                )
-            )
+            said = text[one.start : one.end]
+            pending, vector = chunk in lacking, kept.get(chunk)
+            chunks.append(Chunk(chunk, document, project, said, start, end, one.updated, pending, vector))
         return chunks
+
+    def chunk_ids(self, project: str) -> list[str]:
+        """The ids of every chunk of a project, in the order of the store."""
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT c.id FROM document_chunks c JOIN documents d ON d.key = c.document WHERE d.project = $1 "
+                "ORDER BY c.id",
+                project,
+            )
+        )
+        return [chunk for (chunk,) in found]
 
     def projects(self) -> list[ProjectInfo]:
         """What there is, by name."""
-        self._saver.settle(patience=PATIENCE)
-        with self._database.reading() as connection:
-            rows: list[tuple[Any, ...]] = connection.execute(
+        counts = self._waiting()
+
+        def work(transaction: Transaction) -> list[ProjectInfo]:
+            pending: dict[str, int] = {}
+            for project, token in transaction.rows(
+                "SELECT project, token FROM documents WHERE token = ANY($1)", list(counts)
+            ):
+                pending[project] = pending.get(project, 0) + counts[token]
+            found = transaction.rows(
                 "SELECT project, count(*), sum(chunks) FROM documents GROUP BY project ORDER BY project"
-            ).fetchall()
-        return [
-            ProjectInfo(name, count, chunks, self.buffer.waiting(collection_of(name))) for name, count, chunks in rows
-        ]
+            )
+            return [ProjectInfo(name, count, int(chunks), pending.get(name, 0)) for name, count, chunks in found]
+
+        return self._database.read(work)
 
     def documents(self, project: str) -> list[DocumentInfo]:
         """The documents of a project, by name; none where there is no such project."""
         checked_name(project, "project")
-        self._saver.settle(project, patience=PATIENCE)
-        with self._database.reading() as connection:
-            rows = self._archive.rows(connection, project)
-        collection = collection_of(project)
-        busy = self.buffer.waiting(collection) > 0
-        return [
-            DocumentInfo(
-                row.id,
-                project,
-                row.characters,
-                row.chunks,
-                self.buffer.waiting(collection, f"{row.token}.") if busy else 0,
-                row.updated,
+        counts = self._waiting()
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT id, characters, chunks, token, updated FROM documents WHERE project = $1 ORDER BY id", project
             )
-            for row in rows
+        )
+        return [
+            DocumentInfo(name, project, characters, chunks, counts.get(token, 0), updated)
+            for name, characters, chunks, token, updated in found
         ]
 
     def delete(self, project: str, document: str) -> bool:
         """Delete a document with everything that was made of it; whether there was one."""
-        _checked(project, document)
-        return bool(self._remove(project, document))
+        _check(project, document)
+        self._check_open()
+        return self._writer.delete(project, document)
 
     def delete_project(self, project: str) -> int:
-        """Delete a project with everything in it; returns how many documents it had."""
-        checked_name(project, "project")
-        return len(self._remove(project, None))
+        """Delete every document of a project, one after the other; returns how many there were."""
+        return sum(self.delete(project, one.id) for one in self.documents(project))
+
+    def rename(self, project: str, document: str, new: str) -> None:
+        """Give a document another name. Its chunks keep their ids and nothing is embedded.
+
+        Raises NotFound, and InvalidArgument where there is a document of the new name.
+        """
+        self._place(project, document, project, new)
+
+    def move(self, project: str, document: str, to_project: str) -> None:
+        """Take a document to another project, under the name it has. Its chunks keep their ids; nothing is embedded.
+
+        Raises NotFound, and InvalidArgument where the other project has a document of that name.
+        """
+        self._place(project, document, to_project, document)
 
     def search(
         self,
-        project: str,
+        project: str | None,
         query: str,
         *,
         mode: Mode = "semantic",
@@ -177,17 +168,16 @@ class DocumentService:
         document: str | None = None,
         offsets: Offsets = "characters",
     ) -> Retrieved:
-        """The paragraphs that a query is about, the best first; `offset` pages through them.
+        """The paragraphs that a query is about, the best first; of all projects where that is None.
 
-        `min_score` concerns meaning only. When the model cannot answer, keywords do: then `degraded` is true and
-        `notice` says so. A hit's metadata has `document_id`, `project_id`, `start_offset`, `end_offset`, `updated_at`,
-        `pending` (its vector is still to come), `snippet` with `snippet_highlights` inside it, and `highlights` in the
-        document. In keyword mode, what stands in quotes ("…", “…”, 「…」) is a phrase.
+        `offset` pages through them. `min_score` concerns meaning only. When the model cannot answer, keywords do: then
+        `degraded` is true and `notice` says so. A hit's metadata has `document_id`, `project_id`, `start_offset`,
+        `end_offset`, `updated_at`, `pending` (its vector is still to come), `snippet` with `snippet_highlights` inside
+        it, and `highlights` in the document. In keyword mode, what stands in quotes ("…", “…”, 「…」) is a phrase.
         """
-        checked_name(project, "project")
-        asked = Query(project, query, mode, top_k, min_score, offset, document, offsets)
-        self._saver.settle(project, patience=PATIENCE)
-        return self._searcher.search(asked)
+        if project is not None:
+            checked_name(project, "project")
+        return self._searcher.search(Query(project, query, mode, top_k, min_score, offset, document, offsets))
 
     def retrieve(
         self,
@@ -232,13 +222,11 @@ class DocumentService:
         """
         if project is None and document is not None:
             raise InvalidArgument("a document is named without its project; name both")
-        self._saver.settle(project, document)
-        with self._database.reading() as connection:
-            if project is not None and document is not None:
-                _checked(project, document)
-                rows = [self._row(project, document, connection)]
-            else:
-                rows = self._archive.rows(connection, project)
+        if project is None or document is None:
+            rows = self._database.read(lambda transaction: archive.rows(transaction, project))
+        else:
+            _check(project, document)
+            rows = [self._database.read(lambda transaction: _row(transaction, project, document))]
         return self._reindexer.run(
             rows,
             sweep=document is None,
@@ -251,54 +239,49 @@ class DocumentService:
         """Save every text file below a folder (md, txt, docx, epub, pdf …), named by its path there.
 
         Files that did not change cost nothing; one that cannot be read is left out and told. Embedding goes on in the
-        background. `progress` hears how many files are done, of how many.
+        background, behind what people type. `progress` hears how many files are done, of how many.
         """
         checked_name(project, "project")
-        return import_folder(Path(folder), lambda name, text: self.save(project, name, text).wait(), progress)
+        return import_folder(Path(folder), lambda name, text: self.save(project, name, text, priority=IMPORT), progress)
+
+    def waiting(self, project: str | None = None) -> int:
+        """How many paragraphs wait for their vector: all, or those of a project."""
+        return sum(one.pending for one in self.projects() if project in (None, one.id))
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Write and embed everything that waits now; whether nothing is left."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        written = self._saver.settle(timeout=timeout, again=True)
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        embedded = self.buffer.flush(left)
-        self._writer.finish_drops()
-        return embedded and written
+        """Embed everything that waits now; whether nothing is left."""
+        return self._engine.flush(timeout)
 
     def start(self) -> None:
         """Go on with what an earlier process left to embed. Saving starts this by itself."""
-        self._saver.start()
-        self.buffer.start()
+        self._engine.start()
 
-    def close(self, timeout: float | None = CLOSING_SECONDS) -> int:
-        """Write what was saved, embed for as long as there is time, and let go; returns how many vectors are missing.
-
-        Those are made when the folder is opened and written to again, or by `start`. Closing twice is fine.
-        """
-        if self._closed:
-            return 0
+    def close(self) -> None:
+        """Take no more texts. What was saved is durable; the engine is closed by whoever opened it."""
         self._closed = True
-        self._saver.close(None)
-        left = self.buffer.stop(timeout, grace=FINISHING_SECONDS)
-        self._database.close()
-        return left
 
-    def _remove(self, project: str, document: str | None) -> set[str]:
-        removed = self._saver.forget(project, document) | self._writer.remove(project, document)
-        self.buffer.start()
-        self._saver.start()
-        return removed
+    def _place(self, project: str, document: str, to_project: str, to_document: str) -> None:
+        _check(project, document)
+        _check(to_project, to_document)
+        self._check_open()
+        self._writer.place(project, document, to_project, to_document)
 
-    def _row(self, project: str, document: str, connection: Any) -> Row:
-        row = self._archive.find(connection, project, document)
-        if row is None:
-            raise NotFound(
-                f"there is no document {document!r} in project {project!r}",
-                details={"project": project, "document": document},
-            )
-        return row
+    def _waiting(self) -> dict[str, int]:
+        """How many chunks wait for their vector, by the token of their document."""
+        return self._engine.work.waiting_by_prefix(COLLECTION, archive.TOKEN)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the documents are closed; open the data folder again")
 
 
-def _checked(project: str, document: str) -> None:
+def _row(transaction: Transaction, project: str, document: str) -> Row:
+    row = archive.find(transaction, project, document)
+    if row is None:
+        raise missing(project, document)
+    return row
+
+
+def _check(project: str, document: str) -> None:
     checked_name(project, "project")
     checked_name(document, "document")

@@ -255,6 +255,33 @@ class Work:
         )
         return int(count)
 
+    def waiting_by_prefix(self, collection: str, length: int) -> dict[str, int]:
+        """How many texts wait for a vector of the model that serves their collection, dead letters aside, by the first
+        `length` characters of their ids."""
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT substr(id, 1, $3), count(*) FROM work WHERE user_name = $1 AND collection = $2 AND model = '' "
+                "AND dead = 0 GROUP BY 1",
+                self._user,
+                collection,
+                length,
+            )
+        )
+        return {prefix: int(count) for prefix, count in found}
+
+    def lacking(self, transaction: Transaction, collection: str, prefix: str) -> dict[str, bool]:
+        """Whose vector of the model that serves the collection is missing, of the ids that begin so, and whether it is
+        still to come: False for a dead letter."""
+        found = transaction.rows(
+            "SELECT id, dead FROM work WHERE user_name = $1 AND collection = $2 AND id >= $3 AND id < $4 "
+            "AND model = ''",
+            self._user,
+            collection,
+            prefix,
+            prefix + "\U0010ffff",
+        )
+        return {one: not dead for one, dead in found}
+
     def state_of(self, collection: str, model: str) -> tuple[int, bool, str]:
         """How many vectors of a model a collection waits for, whether somebody is at it, and the last error."""
 

@@ -38,7 +38,8 @@ class Lanes:
                 self._behind[lane].append(job)
                 return
             self._behind[lane] = deque()
-        self.submit(lambda: self._run(lane, job))
+        # A turn may have to wait for the database: that keeps no quick job from its thread.
+        self.submit(lambda: self._run(lane, job), "waiting")
 
     def close(self) -> None:
         """Take no more; what was submitted is still done."""

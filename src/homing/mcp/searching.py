@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from homing.errors import NotFound
@@ -36,33 +35,20 @@ def passages_of(
     app: Homing, query: str, *, project: str, limit: int, mode: Mode, threshold: float | None
 ) -> tuple[Retrieved, list[Passage]]:
     """The passages that a query is about, the best first; of all projects where none is named. Raises NotFound."""
-    known = [one.id for one in app.documents.projects()]
-    if project and project not in known:
+    if project and project not in (known := [one.id for one in app.documents.projects()]):
         raise NotFound(f"there is no project {project!r}; there are: {', '.join(known) or 'none'}")
-    projects = [project] if project else known
-    answers = {one: app.documents.search(one, query, mode=mode, top_k=limit, min_score=threshold) for one in projects}
-    hits = [(one, hit) for one, answer in answers.items() for hit in answer]
-    if len(projects) > 1:
-        # Places in two projects cannot be compared, nearness can.
-        hits.sort(key=lambda pair: (-(pair[1].score or 0.0), -pair[1].fused, pair[0], pair[1].id))
-    whole = _together(list(answers.values()), mode)
-    return whole, [_passage(one, hit) for one, hit in hits[:limit]]
+    found = app.documents.search(project or None, query, mode=mode, top_k=limit, min_score=threshold)
+    return found, [_passage(hit) for hit in found]
 
 
-def _together(answers: list[Retrieved], mode: Mode) -> Retrieved:
-    """How the projects together were answered: degraded where one of them was."""
-    worst = next((answer for answer in answers if answer.degraded), answers[0] if answers else Retrieved((), mode))
-    return replace(worst, hits=())
-
-
-def _passage(project: str, hit: Hit) -> Passage:
-    document = str(hit.metadata.get("document_id", ""))
+def _passage(hit: Hit) -> Passage:
+    project, document = str(hit.metadata["project_id"]), str(hit.metadata["document_id"])
     return Passage(
         project=project,
         document=document,
         text=hit.text,
-        start=int(hit.metadata.get("start_offset", 0)),
-        end=int(hit.metadata.get("end_offset", 0)),
+        start=int(hit.metadata["start_offset"]),
+        end=int(hit.metadata["end_offset"]),
         score=None if hit.score is None else round(hit.score, 4),
         keywords=list(hit.keywords),
         uri=document_uri(project, document),

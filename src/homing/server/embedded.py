@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from homing.app import Homing
-from homing.documents.archive import collection_of
+from homing.documents import DocumentService
+from homing.documents.records import COLLECTION as DOCUMENTS
 from homing.errors import HomingError
 from homing.records import VectorRecord
 from homing.stores.store import SearchOptions, Store
@@ -53,12 +54,13 @@ def stretches(app: Homing, source: MapSource, project: str | None = None) -> Ite
     if source == "skills":
         yield from _skills(app)
         return
-    if source == "memory":
-        wanted = set(app.rag.collections)
-    else:
-        wanted = {collection_of(one.id) for one in app.documents.projects() if project in (None, one.id)}
+    wanted = set(app.rag.collections) if source == "memory" else {DOCUMENTS}
     for info in app.store.collections():
-        if info.name in wanted and info.embedded:
+        if info.name not in wanted or not info.embedded:
+            continue
+        if source == "documents" and project is not None:
+            yield from _project(app, project, info.model)
+        else:
             yield _Collection(app.store, source, info.name, info.model, info.embedded)
 
 
@@ -79,11 +81,35 @@ class _Collection:
         return [self._embedded(one, one.embedding) for one in found if one.embedding is not None]
 
     def nearest(self, vector: Vector, limit: int) -> list[str]:
-        return [one.id for one in self.store.search(self.name, vector, limit, SearchOptions(model=self.model))]
+        options = SearchOptions(self._narrowed(), model=self.model)
+        return [one.id for one in self.store.search_vector(self.name, vector, limit, options)]
+
+    def _narrowed(self) -> Mapping[str, str]:
+        return {}
 
     def _embedded(self, record: VectorRecord, vector: Vector) -> Embedded:
         group = str(record.metadata.get("document", self.name)) if self.source == "documents" else self.name
         return Embedded(record.id, self.source, group, " ".join(record.text.split())[:LABEL], vector)
+
+
+@dataclass(frozen=True, slots=True)
+class _Project(_Collection):
+    """The part of a collection that belongs to one project."""
+
+    documents: DocumentService
+    project: str
+
+    def ids(self) -> list[str]:
+        return self.documents.chunk_ids(self.project)
+
+    def _narrowed(self) -> Mapping[str, str]:
+        return {"project": self.project}
+
+
+def _project(app: Homing, project: str, model: str) -> Iterator[Stretch]:
+    for one in app.documents.projects():
+        if one.id == project and one.chunks > one.pending:
+            yield _Project(app.store, "documents", DOCUMENTS, model, one.chunks - one.pending, app.documents, project)
 
 
 def _skills(app: Homing) -> Iterator[Stretch]:

@@ -11,7 +11,7 @@ from homing.devices.query import QueryIR
 from homing.doctor.finding import Finding
 from homing.documents.chunk import Chunk
 from homing.documents.importing import Imported
-from homing.documents.saved import Changes
+from homing.documents.saved import Saved
 from homing.knowledge import FileInfo, Uploaded
 from homing.models.vector_holder import CollectionStatus
 from homing.rag.content import Entry
@@ -37,7 +37,7 @@ class Written(TypedDict):
 
     project: str
     document: str
-    changes: Changes
+    changes: Saved
     waiting: int
 
 

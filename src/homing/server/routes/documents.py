@@ -26,9 +26,6 @@ LONGEST_NAME = 512
 Project = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, pattern=ONE_PART, examples=["novel"])]
 Document = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL, examples=["ch1"])]
 
-WRITTEN_WITHIN = 30.0
-"""Seconds that a save may take to reach the disk before its caller is told to try again."""
-
 
 class ProjectTold(Answer):
     """A project; `pending` chunks wait for their vector and are found by their words."""
@@ -212,12 +209,12 @@ def list_chunks(project: Project, document: Document, caller: Reading) -> ChunkL
 @router.put("/{project}/{document:name}")
 def save_document(project: Project, document: Document, body: DocumentText, caller: Writing) -> DocumentSaved:
     """Save a document. It is on disk and found by its words when this answers; new paragraphs are embedded after."""
-    changes = caller.app.documents.save(project, document, body.text).wait(WRITTEN_WITHIN)
+    saved = caller.app.documents.save(project, document, body.text)
     return DocumentSaved(
-        changed=list(changes.changed),
-        unchanged=list(changes.unchanged),
-        moved=list(changes.moved),
-        removed=list(changes.removed),
+        changed=list(saved.changed),
+        unchanged=list(saved.unchanged),
+        moved=list(saved.moved),
+        removed=list(saved.removed),
     )
 
 

@@ -71,29 +71,9 @@ def _devices(body: SearchBody, caller: Caller) -> FoundGroup:
 
 
 def _documents(body: SearchBody, caller: Caller) -> FoundGroup:
-    documents = caller.app.documents
-    projects = [one.id for one in documents.projects()] if body.project is None else [body.project]
-    groups = [
-        group_of(
-            "documents",
-            body.query,
-            documents.search(project, body.query, mode="hybrid", top_k=body.limit, min_score=RELATED),
-        )
-        for project in projects
-    ]
-    if not groups:
-        return FoundGroup(
-            source="documents", mode="hybrid", degraded=False, reason=None, notice=None, hits=[], took_ms=0.0
-        )
-    if len(groups) == 1:
-        return groups[0]
-    # Ranks of two projects say nothing about each other; scores do.
-    hits = sorted(
-        (hit for group in groups for hit in group.hits), key=lambda hit: -1.0 if hit.score is None else hit.score
-    )
-    told = next((group for group in groups if group.degraded), groups[0])
-    took = round(sum(group.took_ms for group in groups), 3)
-    return told.model_copy(update={"hits": hits[::-1][: body.limit], "took_ms": took})
+    search = caller.app.documents.search
+    found = search(body.project, body.query, mode="hybrid", top_k=body.limit, min_score=RELATED)
+    return group_of("documents", body.query, found)
 
 
 _ASKED: dict[str, Callable[[SearchBody, Caller], FoundGroup]] = {

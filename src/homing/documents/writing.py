@@ -1,0 +1,173 @@
+"""Brings documents to new texts and names: text, places, words and the wish for vectors in one transaction."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from homing.database import Transaction
+from homing.documents import archive
+from homing.documents.archive import Row
+from homing.documents.editing import Edit, edit
+from homing.documents.layout import Stored
+from homing.documents.records import COLLECTION, record_of, records_of
+from homing.documents.saved import ChunkIds, Saved
+from homing.engine import Engine
+from homing.engine.work import INTERACTIVE
+from homing.errors import InvalidArgument, NotFound
+
+REMEMBERED = 8_000_000
+"""Characters of the documents written last that are kept in memory, so that the next edit finds its place at once."""
+TRIES = 3
+"""How often an edit is worked out beforehand. While others keep changing the document, it is then worked out inside the
+transaction, where they have to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What a document is to say."""
+
+    project: str
+    document: str
+    text: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What that changes in a document as it was seen; `row` is None where there was none."""
+
+    row: Row | None
+    stored: Stored
+    change: Edit
+
+
+class Writer:
+    """Writes documents. A write that returns is durable and complete; one that raises did not happen.
+
+    Safe from several threads and processes: who finds that a document has changed since it was read looks again.
+    """
+
+    def __init__(self, engine: Engine, *, settle: float) -> None:
+        self._engine = engine
+        self._collection = engine.collection(COLLECTION)
+        self._settle = settle
+        self._known: dict[tuple[int, int], Stored] = {}
+        self._lock = threading.Lock()
+
+    def save(self, project: str, document: str, text: str, *, priority: int) -> Saved:
+        """Make the document say this."""
+        wish = _Wish(project, document, text, priority)
+        for _ in range(TRIES):
+            row, stored = self._engine.database.read(lambda transaction: self._look(transaction, wish))
+            if row is not None and stored.text == text:
+                return Saved(unchanged=ChunkIds(row.token, [held.numbers for held in stored.chunks]))
+            # All that can be worked out is, before the database is locked.
+            saved = self._write(wish, _plan(wish, row, stored))
+            if saved is not None:
+                return saved
+        saved = self._write(wish, None)
+        assert saved is not None
+        return saved
+
+    def delete(self, project: str, document: str) -> bool:
+        """Take out a document with everything that was made of it; whether there was one."""
+
+        def work(transaction: Transaction) -> bool:
+            row = archive.find(transaction, project, document)
+            if row is None:
+                return False
+            self._collection.delete(archive.remove(transaction, row), transaction)
+            return True
+
+        return self._engine.database.write(work, self._collection.scope)
+
+    def place(self, project: str, document: str, to_project: str, to_document: str) -> None:
+        """Give a document another name. Its chunks keep their ids and their vectors."""
+
+        def work(transaction: Transaction) -> None:
+            row = archive.find(transaction, project, document)
+            if row is None:
+                raise missing(project, document)
+            if (project, document) == (to_project, to_document):
+                return
+            if archive.find(transaction, to_project, to_document) is not None:
+                raise InvalidArgument(
+                    f"there is a document {to_document!r} in project {to_project!r} already; delete it first",
+                    details={"project": to_project, "document": to_document},
+                )
+            moved = archive.place(transaction, row, to_project, to_document)
+            # What says the same keeps its vectors, and what waits for one goes on waiting: nothing is asked for.
+            self._engine.store.write(records_of(moved, archive.stored(transaction, moved)), transaction)
+
+        self._engine.database.write(work, self._collection.scope)
+
+    def _look(self, transaction: Transaction, wish: _Wish) -> tuple[Row | None, Stored]:
+        """The document as it is stored, from memory where this process wrote it last."""
+        row = archive.find(transaction, wish.project, wish.document)
+        if row is None:
+            return None, Stored()
+        return row, self._known.get(row.version) or archive.stored(transaction, row)
+
+    def _write(self, wish: _Wish, plan: _Plan | None) -> Saved | None:
+        """Carry out a plan, or make one inside the transaction; None where the document is another than it was for."""
+
+        def work(transaction: Transaction) -> tuple[_Plan, Row, Saved] | None:
+            if plan is None:
+                chosen = _plan(wish, *self._look(transaction, wish))
+            elif _version(archive.find(transaction, wish.project, wish.document)) == _version(plan.row):
+                chosen = plan
+            else:
+                return None
+            return chosen, *self._apply(transaction, wish, chosen)
+
+        done = self._engine.database.write(work, self._collection.scope)
+        if done is None:
+            return None
+        carried_out, row, saved = done
+        self._remember(row, carried_out, wish.text)
+        if saved.changed:
+            self._collection.notify()
+        return saved
+
+    def _apply(self, transaction: Transaction, wish: _Wish, plan: _Plan) -> tuple[Row, Saved]:
+        row, change = plan.row or archive.create(transaction, wish.project, wish.document), plan.change
+        written = archive.write(transaction, row, change.rewrite, chunks=change.chunks, following=change.following)
+        removed = [row.chunk_id(number) for number in change.removed]
+        if removed:
+            self._collection.delete(removed, transaction)
+        changed = [record_of(row, one.number, wish.text[one.start : one.end]) for one in change.changed]
+        settle = self._settle if wish.priority == INTERACTIVE else 0.0
+        self._collection.write(changed, transaction, priority=wish.priority, settle=settle)
+        return written, Saved(
+            tuple(one.id for one in changed),
+            ChunkIds(row.token, change.unchanged),
+            tuple(row.chunk_id(number) for number in change.moved),
+            tuple(removed),
+        )
+
+    def _remember(self, row: Row, plan: _Plan, text: str) -> None:
+        before, rewrite = plan.stored.chunks, plan.change.rewrite
+        between = (block.chunks for block in rewrite.between)
+        chunks = (*before[: rewrite.front], *between, *before[len(before) - rewrite.back :])
+        with self._lock:
+            self._known.pop((row.key, row.revision - 1), None)
+            self._known[row.version] = Stored(text, row.blocks, chunks)
+            while len(self._known) > 1 and sum(len(one.text) for one in self._known.values()) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+
+
+def missing(project: str, document: str) -> NotFound:
+    """There is no such document."""
+    return NotFound(
+        f"there is no document {document!r} in project {project!r}",
+        details={"project": project, "document": document},
+    )
+
+
+def _plan(wish: _Wish, row: Row | None, stored: Stored) -> _Plan:
+    return _Plan(row, stored, edit(stored, wish.text, 0 if row is None else row.following))
+
+
+def _version(row: Row | None) -> tuple[int, int] | None:
+    return None if row is None else row.version
