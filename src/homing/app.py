@@ -94,7 +94,7 @@ class Homing:
         from homing.stores.users import KeepsUsersApart
 
         users = [store for store in self.stores[1:] if isinstance(store, KeepsUsersApart)]
-        return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]  # type: ignore[arg-type]
+        return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]
 
     def _other_vectors(self) -> list[ToolRetrievalService]:
         # Opening the skills costs seconds and a library; nobody pays for them who has none. Shared ones are not ours.
