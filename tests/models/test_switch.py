@@ -301,12 +301,13 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
-    app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path
+    app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     fill(app, 3 * BATCH)
     rest(app)
     data, stop = str(tmp_path / "data"), tmp_path / "stop"
     searcher = start(str(Path(__file__).with_name("searcher.py")), data, str(stop))
+    request.addfinalizer(searcher.kill)
     assert searcher.stdout is not None
     assert searcher.stdout.readline().strip() == "ready"
     # The second batch never gets its answer: that is when the process is killed.
