@@ -16,6 +16,8 @@ from homing.search import HybridOptions, search
 from homing.vectors import Matrix
 
 if TYPE_CHECKING:
+    from homing.database import Database
+    from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
@@ -55,6 +57,22 @@ class Homing:
         self._shared = shared
 
     @cached_property
+    def database(self) -> Database:
+        """Where every part keeps its rows, made where it does not exist."""
+        return self._lazy_database.open()
+
+    @property
+    def existing_database(self) -> Database | None:
+        """The database; None where there is none yet. Asking makes none."""
+        return self._lazy_database.existing()
+
+    @cached_property
+    def _lazy_database(self) -> LazyDatabase:
+        from homing.database.lazy import LazyDatabase
+
+        return LazyDatabase(self.settings.data)
+
+    @cached_property
     def store(self) -> Store:
         """Where the records are."""
         from homing.stores.registry import open_store
@@ -66,7 +84,7 @@ class Homing:
         """Which models there are, and which one is used."""
         from homing.resolve import open_models
 
-        return open_models(self.settings) if self._shared is None else self._shared.models
+        return open_models(self.settings, self._lazy_database) if self._shared is None else self._shared.models
 
     @property
     def stores(self) -> list[Store]:
@@ -80,7 +98,9 @@ class Homing:
         """Changes the default model without costing anybody an answer."""
         from homing.models.switch import ModelSwitch
 
-        return ModelSwitch(self.models, lambda: self.stores, self._other_vectors)
+        # The models of a user's app are those of the shared one, and so is the turn to change them.
+        folder = (self._shared or self).settings.data
+        return ModelSwitch(self.models, lambda: self.stores, self._other_vectors, lock=folder / "switch.db")
 
     def _other_vectors(self) -> list[ToolRetrievalService]:
         # Opening the skills costs seconds and a library; nobody pays for them who has none. Shared ones are not ours.
@@ -252,6 +272,8 @@ class Homing:
             self.store.close()
         if self._shared is None and "models" in self.__dict__:
             self.models.close()
+        if "_lazy_database" in self.__dict__:
+            self._lazy_database.close()
 
     def __enter__(self) -> Self:
         return self

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice
+from pathlib import Path
 
 from homing.database.sqlite import SqliteDatabase
 from homing.embedders.provider import EmbeddingProvider, Kind
@@ -41,7 +42,6 @@ PATIENCE = (1.0, 2.0, 5.0, 15.0, 30.0)
 """Seconds to wait, one after the other, for a provider that does not answer, before a switch stops."""
 ROUNDS = 5
 """How often a collection is looked through for what was written meanwhile, before it changes over all the same."""
-LOCK = "switch.db"
 STOPPING_TAKES = 90.0
 """Seconds that a switch which is not wanted any more may take to end: its last batch, and a provider's deadline."""
 
@@ -60,17 +60,23 @@ class SwitchStatus:
 
 
 class ModelSwitch:
-    """Brings every collection of some stores, and whatever else holds vectors, to the default model, and back."""
+    """Brings every collection of some stores, and whatever else holds vectors, to the default model, and back.
+
+    `lock` is a file that whoever changes the same collections holds meanwhile.
+    """
 
     def __init__(
         self,
         models: Models,
         stores: Callable[[], Sequence[Store]],
         others: Callable[[], Sequence[HoldsVectors]] = tuple,
+        *,
+        lock: Path,
     ) -> None:
         self._models = models
         self._stores = stores
         self._others = others
+        self._lock = lock
 
     def make_default(self, model: LLMModel) -> None:
         """Make a model the default from the next call on, remembering the way back. `run` does the rest.
@@ -181,7 +187,7 @@ class ModelSwitch:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One switch at a time, in all processes: a transaction on a file of its own, which a killed process leaves."""
-        lock = SqliteDatabase(self._models.database.path.with_name(LOCK))
+        lock = SqliteDatabase(self._lock)
         try:
             with ExitStack() as held:
                 self._enter(held, lock)

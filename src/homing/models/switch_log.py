@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database import Database, Transaction
+from homing.models.schema import COMPONENT
 
 SIGN_OF_LIFE = 1.0
 """Seconds between two signs of life of a running switch."""
@@ -16,7 +15,10 @@ TAKEN_FOR_DEAD = 8.0
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
-    """The latest switch. `previous` is the id of the model before it; `error` says why it stopped, if it did."""
+    """The latest switch, when it was read. `running` is whether somebody was working on it.
+
+    `previous` is the id of the model before it; `error` says why it stopped, if it did.
+    """
 
     target: str
     previous: int | None
@@ -25,11 +27,7 @@ class SwitchState:
     per_second: float
     updated: float
     error: str
-
-    @property
-    def running(self) -> bool:
-        """Whether somebody is working on it."""
-        return not self.error and time.time() - self.updated < TAKEN_FOR_DEAD
+    running: bool
 
     @property
     def seconds_left(self) -> float | None:
@@ -40,37 +38,51 @@ class SwitchState:
 class SwitchLog:
     """The one row about the latest switch."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def read(self) -> SwitchState | None:
         """The latest switch; None where there never was one."""
-        with self._database.reading() as connection:
-            found = rows(
-                connection, "SELECT target, previous, done, total, per_second, updated, error FROM model_switch"
-            )
-        return SwitchState(*found[0]) if found else None
+        return self._database.read(_state)
 
     def begin(self, target: str, previous: int | None) -> None:
         """A switch to this model is wanted; nobody works on it yet."""
-        with self._database.writing() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO model_switch(one, target, previous, done, total, per_second, updated, error) "
-                "VALUES (1, ?, ?, 0, 0, 0, 0, '')",
-                (target, previous),
+
+        def work(tx: Transaction) -> None:
+            tx.rows(
+                "INSERT INTO model_switch(one, target, previous, done, total, per_second, updated, error) "
+                "VALUES (1, $1, $2, 0, 0, 0, 0, '') ON CONFLICT(one) DO UPDATE SET target = excluded.target, "
+                "previous = excluded.previous, done = 0, total = 0, per_second = 0, updated = 0, error = ''",
+                *(target, previous),
             )
+
+        self._database.write(work, scope=COMPONENT)
 
     def progress(self, target: str, done: int, total: int, per_second: float) -> None:
         """A sign of life."""
-        with self._database.writing() as connection:
-            connection.execute(
+
+        def work(tx: Transaction) -> None:
+            tx.rows(
                 "INSERT INTO model_switch(one, target, previous, done, total, per_second, updated, error) "
-                "VALUES (1, ?1, NULL, ?2, ?3, ?4, ?5, '') ON CONFLICT DO UPDATE SET "
-                "target = ?1, done = ?2, total = ?3, per_second = ?4, updated = ?5, error = ''",
-                (target, done, total, per_second, time.time()),
+                "VALUES (1, $1, NULL, $2, $3, $4, $5, '') ON CONFLICT(one) DO UPDATE SET target = excluded.target, "
+                "done = excluded.done, total = excluded.total, per_second = excluded.per_second, "
+                "updated = excluded.updated, error = ''",
+                *(target, done, total, per_second, tx.now()),
             )
+
+        self._database.write(work, scope=COMPONENT)
 
     def end(self, error: str = "") -> None:
         """Nobody works on it any more."""
-        with self._database.writing() as connection:
-            connection.execute("UPDATE model_switch SET updated = 0, error = ?", (error,))
+        self._database.write(
+            lambda tx: tx.rows("UPDATE model_switch SET updated = 0, error = $1", error), scope=COMPONENT
+        )
+
+
+def _state(tx: Transaction) -> SwitchState | None:
+    found = tx.rows("SELECT target, previous, done, total, per_second, updated, error FROM model_switch")
+    if not found:
+        return None
+    target, previous, done, total, per_second, updated, error = found[0]
+    running = not error and tx.now() - updated < TAKEN_FOR_DEAD
+    return SwitchState(target, previous, done, total, per_second, updated, error, running)
