@@ -180,7 +180,7 @@ class Homing:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
 
-        return SavedDevices(self.settings.data, embedder=self._embedder_to_keep())
+        return SavedDevices(self.database, embedder=self._embedder_to_keep())
 
     @cached_property
     def skills(self) -> ToolRetrievalService:
