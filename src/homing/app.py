@@ -15,6 +15,8 @@ from homing.errors import NotFound
 from homing.records import Metadata, Retrieved, VectorRecord
 
 if TYPE_CHECKING:
+    from homing.database import Database
+    from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
@@ -55,25 +57,43 @@ class Homing:
         self._shared = shared
 
     @cached_property
+    def database(self) -> Database:
+        """Where every part keeps its rows, made where it does not exist."""
+        return self._lazy_database.open()
+
+    @property
+    def existing_database(self) -> Database | None:
+        """The database; None where there is none yet. Asking makes none."""
+        return self._lazy_database.existing()
+
+    @cached_property
+    def _lazy_database(self) -> LazyDatabase:
+        from homing.database.lazy import LazyDatabase
+
+        return LazyDatabase(self.settings.database_path)
+
+    @cached_property
     def store(self) -> Store:
         """Where the records are."""
         from homing.stores.registry import open_store
 
-        return open_store(self.settings.store_url, row_security=self.settings.row_security)
+        return open_store(
+            self.settings.store_url, row_security=self.settings.row_security, database=self._lazy_database.open
+        )
 
     @cached_property
     def engine(self) -> Engine:
         """What documents and memory stand on: the store, the models in use, and the worker that embeds."""
         from homing.engine.engine import Engine
 
-        return Engine(self.store, self.models)
+        return Engine(self.store, self.models, database=self.database)
 
     @cached_property
     def models(self) -> Models:
         """Which models there are, and which one is used."""
         from homing.resolve import open_models
 
-        return open_models(self.settings) if self._shared is None else self._shared.models
+        return open_models(self.settings, self._lazy_database) if self._shared is None else self._shared.models
 
     @property
     def stores(self) -> list[Store]:
@@ -94,7 +114,7 @@ class Homing:
         from homing.stores.users import KeepsUsersApart
 
         users = [store for store in self.stores[1:] if isinstance(store, KeepsUsersApart)]
-        return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]  # type: ignore[arg-type]
+        return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]
 
     def _other_vectors(self) -> list[ToolRetrievalService]:
         # Opening the skills costs seconds and a library; nobody pays for them who has none. Shared ones are not ours.
@@ -169,7 +189,7 @@ class Homing:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
 
-        return SavedDevices(self.settings.data, embedder=self._embedder_to_keep())
+        return SavedDevices(self.database, embedder=self._embedder_to_keep())
 
     @cached_property
     def skills(self) -> ToolRetrievalService:
@@ -235,6 +255,8 @@ class Homing:
             self.store.close()
         if self._shared is None and "models" in self.__dict__:
             self.models.close()
+        if "_lazy_database" in self.__dict__:
+            self._lazy_database.close()
 
     def __enter__(self) -> Self:
         return self

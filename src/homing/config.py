@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -113,6 +114,13 @@ class Settings(Section):
     def store_url(self) -> str:
         """The store to open."""
         return self.store or f"sqlite:///{self.data / 'homing.db'}"
+
+    @property
+    def database_path(self) -> Path:
+        """The file that rows are kept in: that of an SQLite store, else one in the data folder."""
+        if self.store.startswith("sqlite:///"):
+            return Path(unquote(self.store.removeprefix("sqlite:///")))
+        return Path(self.store) if self.store.endswith(".db") and "://" not in self.store else self.data / "homing.db"
 
 
 @dataclass(frozen=True, slots=True)

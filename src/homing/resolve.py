@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from homing.config import ProviderSettings, Settings, refer
+from homing.database.lazy import LazyDatabase
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
@@ -19,7 +20,6 @@ from homing.models.adapters import LOOPBACK, Surroundings
 from homing.models.choice import Models
 
 CACHE = "cache.db"
-DATABASE = "homing.db"
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
@@ -27,14 +27,14 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
 
     A model that the settings name wins; else the default in the database of the data folder; else the bundled one.
     """
-    return open_models(settings).embedder()
+    return open_models(settings, LazyDatabase(settings.database_path)).embedder()
 
 
-def open_models(settings: Settings) -> Models:
-    """The models of the data folder, under these settings."""
+def open_models(settings: Settings, database: LazyDatabase) -> Models:
+    """The models of the data folder, under these settings. The database stays the caller's to close."""
     surroundings = Surroundings(refer, settings.models, settings.data / CACHE, settings.proxy)
     return Models(
-        settings.data / DATABASE,
+        database,
         surroundings,
         named=lambda: named_embedder(settings),
         explicit=names_a_model(settings),

@@ -112,13 +112,12 @@ def test_the_channels_are_described(client: TestClient) -> None:
 
 def test_a_token_reaches_as_far_as_it_says_and_users_are_apart(tmp_path: Path) -> None:
     with homing.open(tmp_path / "data", settings=KEYWORDS_ONLY) as app:
-        tokens = Tokens(app.settings.data)
+        tokens = Tokens(app.database)
         secrets = {
             ("ann", "write"): tokens.create("ann", "write").secret,
             ("ann", "read"): tokens.create("ann", "read").secret,
             ("bob", "read"): tokens.create("bob", "read").secret,
         }
-        tokens.close()
         with TestClient(create_app(app), base_url=LOOPBACK) as client:
 
             def post(channel: str, who: tuple[str, str], **payload: Any) -> tuple[int, dict[str, Any]]:

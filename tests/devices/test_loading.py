@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from homing.database import Database
 from homing.devices import DeviceRetriever, load_commands, load_home, load_profiles
 from homing.devices.saved import SavedDevices
 from homing.errors import HomingError, InvalidArgument, NotFound, StoreCorrupt
@@ -141,34 +143,42 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         load_home(path)
 
 
-def test_a_loaded_home_is_remembered_and_only_changes_are_reported(tmp_path: Path) -> None:
+def test_a_loaded_home_is_remembered_and_only_changes_are_reported(
+    tmp_path: Path, open_database: Callable[[], Database]
+) -> None:
     source = write(tmp_path / "home.json", [DEVICE, {**DEVICE, "id": "m", "name": "台灯"}])
-    first = SavedDevices(tmp_path / "data")
+    first = SavedDevices(open_database())
     assert first.load(source).added == ("l", "m")
     write(source, [DEVICE, {**DEVICE, "id": "m", "name": "大台灯"}])
-    again = SavedDevices(tmp_path / "data")
+    again = SavedDevices(open_database())
     changes = again.load(source)
     assert (changes.changed, changes.unchanged) == (("m",), ("l",))
-    assert [device.name for device in SavedDevices(tmp_path / "data").ask("打开大台灯").devices] == ["大台灯"]
+    assert [device.name for device in SavedDevices(open_database()).ask("打开大台灯").devices] == ["大台灯"]
 
 
-def test_rooms_without_devices_are_remembered_too(tmp_path: Path) -> None:
-    SavedDevices(tmp_path).load(EXAMPLES / "loft.json")
-    assert SavedDevices(tmp_path).ask("打开阳台的灯").hints == ("unknown_device",)
+def test_rooms_without_devices_are_remembered_too(open_database: Callable[[], Database]) -> None:
+    SavedDevices(open_database()).load(EXAMPLES / "loft.json")
+    assert SavedDevices(open_database()).ask("打开阳台的灯").hints == ("unknown_device",)
 
 
-def test_a_failed_load_leaves_the_old_home(tmp_path: Path) -> None:
-    saved = SavedDevices(tmp_path)
+def test_a_failed_load_leaves_the_old_home(tmp_path: Path, open_database: Callable[[], Database]) -> None:
+    saved = SavedDevices(open_database())
     saved.load(EXAMPLES / "loft.json")
     bad = tmp_path / "bad.json"
     bad.write_text("[", encoding="utf-8")
     with pytest.raises(HomingError):
         saved.load(bad)
-    assert len(SavedDevices(tmp_path).home.devices) == len(saved.home.devices) > 0
+    assert len(SavedDevices(open_database()).home.devices) == len(saved.home.devices) > 0
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_a_damaged_data_file_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "devices.json").write_text('{"devices": [', encoding="utf-8")
+def test_a_damaged_home_says_what_to_do_and_doing_it_helps(
+    database: Database, open_database: Callable[[], Database]
+) -> None:
+    SavedDevices(database).load(EXAMPLES / "loft.json")
+    database.write(lambda tx: tx.rows("UPDATE homes SET body = $1", '{"devices": ['))
+    saved = SavedDevices(open_database())
     with pytest.raises(StoreCorrupt, match="load the home again"):
-        SavedDevices(tmp_path)
+        saved.ask("打开阳台的灯")
+    assert saved.load(EXAMPLES / "loft.json").added
+    assert saved.ask("打开阳台的灯").hints == ("unknown_device",)

@@ -31,11 +31,10 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if request.param == "postgres":
         store = request.getfixturevalue("new_database")()
     settings = Settings(store=store, row_security=bool(store), server=ServerSettings(max_body=200_000), data=data)
-    data.mkdir()
-    tokens = Tokens(data)
-    secrets = {user: tokens.create(user, "write").secret for user in ("alice", "bob", "李雷")}
-    secrets["reader"] = tokens.create("alice", "read").secret
-    tokens.close()
+    with homing.open(data, settings=settings) as app:
+        tokens = Tokens(app.database)
+        secrets = {user: tokens.create(user, "write").secret for user in ("alice", "bob", "李雷")}
+        secrets["reader"] = tokens.create("alice", "read").secret
     with homing.open(data, settings=settings) as app, live(create_app(app, exposed=True)) as address:
 
         def send(user: str, call: str, *, get: bool = False, **given: Any) -> httpx2.Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from homing.database.sqlite import SqliteDatabase
 from homing.server.access import Scope
 from homing.server.tokens import Tokens
 from tests.mcp.furnished import call, data_of, error_of, furnish
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.slow
 
 
 def token(data: Path, user: str, scope: Scope) -> str:
-    with closing(Tokens(data)) as tokens:
-        return tokens.create(user, scope, "").secret
+    with closing(SqliteDatabase(data / "homing.db")) as database:
+        return Tokens(database).create(user, scope, "").secret
 
 
 @contextmanager

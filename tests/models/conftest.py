@@ -5,24 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from homing.database.sqlite import SqliteDatabase
+from homing.database import Database
 from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
 from homing.testing.loopback import LoopbackApi
+from tests.databases import database, open_database
+
+__all__ = ["database", "open_database"]
 
 KEY = "sk-loopback-4711"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    database = SqliteDatabase(tmp_path / "homing.db")
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def service(database: SqliteDatabase) -> LLMConfigService:
+def service(database: Database) -> LLMConfigService:
     return LLMConfigService(database)
 
 

@@ -1,13 +1,15 @@
-"""Providers and models in SQLite: what is kept, what is refused, and who sees it when."""
+"""Providers and models in the database: what is kept, what is refused, and who sees it when."""
 
 from __future__ import annotations
 
 import multiprocessing
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from homing.database import Database
 from homing.database.sqlite import SqliteDatabase
 from homing.errors import InvalidArgument, InvalidKey, NotFound
 from homing.models.config_service import LLMConfigService
@@ -15,18 +17,18 @@ from homing.models.records import ModelConfig
 from tests.models.statements import counted_statements
 
 
-def test_what_is_created_is_read_back_by_another_opening(service: LLMConfigService, tmp_path: Path) -> None:
+def test_what_is_created_is_read_back_by_another_opening(
+    service: LLMConfigService, open_database: Callable[[], Database]
+) -> None:
     service.create_provider("主力", "openai", api_key="sk-1", base_url=" https://example.org/v1 ")
     created = service.create_model(
         "主力", "text-embedding-3-small", model_config={"apiEndpoint": "/embeddings", "dimensions": 512, "timeout": 900}
     )
-    database = SqliteDatabase(tmp_path / "homing.db")
-    again = LLMConfigService(database)
+    again = LLMConfigService(open_database())
     assert again.get_model(created.id) == created
     assert created.model_config == ModelConfig(api_endpoint="/embeddings", dimensions=512, timeout=900)
     provider = again.get_provider("主力")
     assert (provider.type, provider.base_url, provider.api_key.reveal()) == ("openai", "https://example.org/v1", "sk-1")
-    database.close()
 
 
 def test_the_first_model_of_a_type_is_its_default_and_a_new_default_takes_over(service: LLMConfigService) -> None:
@@ -132,7 +134,7 @@ def test_many_writers_leave_exactly_one_default(service: LLMConfigService, tmp_p
     assert sum(one.is_default for one in service.list_models("embedding")) == 1
 
 
-def test_ensuring_a_default_at_once_from_many_threads_makes_one(database: SqliteDatabase) -> None:
+def test_ensuring_a_default_at_once_from_many_threads_makes_one(database: Database) -> None:
     services = [LLMConfigService(database) for _ in range(8)]
     threads = [threading.Thread(target=one.ensure_default_embedding_model) for one in services]
     for thread in threads:
@@ -179,9 +181,9 @@ class TestCache:
         assert [one.name for one in service.list_providers()] == ["p"]
 
     def test_a_change_by_another_opening_of_the_file_holds_at_once(
-        self, service: LLMConfigService, tmp_path: Path
+        self, service: LLMConfigService, open_database: Callable[[], Database]
     ) -> None:
-        other = LLMConfigService(SqliteDatabase(tmp_path / "homing.db"))
+        other = LLMConfigService(open_database())
         assert service.list_providers() == []
         other.create_provider("p", "openai")
         assert [one.name for one in service.list_providers()] == ["p"]
@@ -201,3 +203,10 @@ class TestCache:
             statements.clear()
             service.list_models()
             assert statements == []
+
+
+def test_asking_whether_there_are_models_makes_no_table(database: Database) -> None:
+    assert not LLMConfigService.exists_in(database)
+    assert database.applied("models") == 0
+    LLMConfigService(database)
+    assert LLMConfigService.exists_in(database)

@@ -19,9 +19,10 @@ from homing.app import Homing
 from homing.config import Settings
 from homing.embedders.local import LocalProvider
 from homing.engine.search import HybridOptions
-from homing.errors import InvalidKey, NotFound
+from homing.errors import EmbeddingError, InvalidKey, NotFound
 from homing.models.records import LLMModel
 from homing.models.switch import BATCH
+from homing.records import VectorRecord
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.conftest import KEY
 from tests.models.remote import add_remote_model
@@ -45,6 +46,11 @@ def fill(app: Homing, count: int = 150) -> None:
     app.add({f"n{number}": f"第{number}则笔记：灯塔 {number} lighthouse" for number in range(count)}, "notes")
 
 
+def rest(app: Homing) -> None:
+    """Let nobody embed in the background, as in a process that only reads."""
+    app.engine.worker.stop(drain=False)
+
+
 def nearest(app: Homing, query: str, collection: str = "notes") -> list[str]:
     found = app.search(query, collection, options=HybridOptions(limit=3, mode="semantic"))
     assert not found.degraded, found.reason
@@ -53,13 +59,14 @@ def nearest(app: Homing, query: str, collection: str = "notes") -> list[str]:
 
 def test_the_old_model_answers_until_the_new_vectors_are_there(app: Homing, remote: LLMModel, api: LoopbackApi) -> None:
     fill(app)
+    rest(app)
     app.switch.make_default(remote)
     assert app.embedder is not None
     assert app.embedder.id == NEW
     assert nearest(app, "灯塔 42")[0] == "n42"
     status = app.switch.status()
     assert (status.default, status.finished) == (NEW, False)
-    assert status.collections[0].spaces[0].model == OLD
+    assert status.collections[0].models[0].model == OLD
     seen: list[tuple[int, int]] = []
     assert app.switch.run(lambda done, total: seen.append((done, total))) == 1
     assert seen[-1] == (150, 150)
@@ -67,18 +74,28 @@ def test_the_old_model_answers_until_the_new_vectors_are_there(app: Homing, remo
     assert nearest(app, "灯塔 42")[0] == "n42"
     status = app.switch.status()
     assert status.finished
-    assert [(space.model, space.embedded) for space in status.collections[0].spaces] == [(NEW, 150), (OLD, 150)]
+    assert [(one.model, one.embedded) for one in status.collections[0].models] == [(NEW, 150), (OLD, 150)]
     assert app.store.check() == []
     assert app.switch.run() == 0
 
 
-def test_new_collections_use_the_new_model_at_once(app: Homing, remote: LLMModel) -> None:
-    fill(app, 10)
+def test_a_worker_follows_the_new_default_by_itself(app: Homing, remote: LLMModel) -> None:
+    fill(app)
     app.switch.make_default(remote)
-    app.add({"x": "新的集合"}, "fresh")
-    app.add({"y": "旧的集合里的新笔记"}, "notes")
+    wait_until(lambda: app.switch.status().finished)
+    assert nearest(app, "灯塔 42")[0] == "n42"
+    assert {record.model for record in app.store.records("notes")} == {NEW}
+
+
+def test_new_collections_use_the_new_model_at_once(app: Homing, remote: LLMModel, api: LoopbackApi) -> None:
+    fill(app, 10)
+    rest(app)
+    app.switch.make_default(remote)
+    app.engine.collection("notes").write([VectorRecord("y", "notes", None, {}, "旧的集合里的新笔记")])
+    app.engine.collection("fresh").write([VectorRecord("x", "fresh", None, {}, "新的集合")])
+    app.engine.embed_written()
     assert app.store.get("fresh", ["x"])[0].model == NEW
-    assert app.store.get("notes", ["y"])[0].model == OLD
+    assert OLD in {one.model for one in app.store.models("notes") if one.embedded == 11}
     assert nearest(app, "旧的集合里的新笔记")[0] == "y"
     app.switch.run()
     assert app.store.get("notes", ["y"])[0].model == NEW
@@ -91,37 +108,50 @@ def test_what_is_written_while_it_runs_is_brought_over_too(app: Homing, remote: 
     def write(done: int, total: int) -> None:
         if done <= 150:
             app.add({f"late{done}": f"迟到的笔记 {done}", "n7": f"改写过的笔记 {done}"}, "notes")
-            app.store.delete("notes", ["n8"])
+            app.engine.collection("notes").delete(["n8"])
 
+    rest(app)
     app.switch.make_default(remote)
     app.switch.run(write)
+    app.engine.flush()
     assert {record.model for record in app.store.records("notes")} == {NEW}
     assert nearest(app, "改写过的笔记 150")[0] == "n7"
     assert app.store.get("notes", ["n8"]) == []
     assert app.store.check() == []
 
 
-def test_somebody_who_never_stops_writing_does_not_keep_it_from_ending(app: Homing, remote: LLMModel) -> None:
-    fill(app, 10)
+def test_new_texts_are_found_by_meaning_while_everything_is_embedded_again(
+    app: Homing, remote: LLMModel, api: LoopbackApi
+) -> None:
+    fill(app)
+    rest(app)
     app.switch.make_default(remote)
-    app.switch.run(lambda done, total: (app.add({"n7": f"总在改写的笔记 {done}"}, "notes"), None)[1])
-    assert app.switch.status().finished
-    assert app.store.get("notes", ["n7"])[0].model == NEW
-    assert nearest(app, "灯塔 4")[0] == "n4"
+    api.always = Fault(status=503)
+    app.engine.worker.follow()
+    app.add({"new": "切换期间写的海边故事"}, "notes")
+    assert nearest(app, "切换期间写的海边故事")[0] == "new"
+    assert app.store.model_of("notes") == OLD
+    api.always = None
+    app.switch.run()
+    assert nearest(app, "切换期间写的海边故事")[0] == "new"
+    assert {record.model for record in app.store.records("notes")} == {NEW}
 
 
-def test_rolling_back_is_instant_and_can_itself_be_undone(app: Homing, remote: LLMModel, api: LoopbackApi) -> None:
+def test_rolling_back_embeds_only_what_is_new_and_can_itself_be_undone(
+    app: Homing, remote: LLMModel, api: LoopbackApi
+) -> None:
     fill(app)
     app.switch.make_default(remote)
     app.switch.run()
     app.add({"since": "切换之后写的笔记"}, "notes")
-    asked = len(api.requests)
+    rest(app)
     assert app.switch.rollback().model_key == "all-MiniLM-L6-v2-zh"
     assert app.embedder is not None
     assert app.embedder.id == OLD
     assert nearest(app, "灯塔 42")[0] == "n42"
-    assert len(api.requests) == asked
+    asked = len(api.requests)
     app.switch.run()
+    assert len(api.requests) == asked
     assert nearest(app, "切换之后写的笔记")[0] == "since"
     assert {record.model for record in app.store.records("notes")} == {OLD}
     app.switch.rollback()
@@ -132,6 +162,7 @@ def test_rolling_back_is_instant_and_can_itself_be_undone(app: Homing, remote: L
 
 def test_rolling_back_half_way_keeps_what_answered(app: Homing, remote: LLMModel, api: LoopbackApi) -> None:
     fill(app)
+    rest(app)
     app.switch.make_default(remote)
 
     def stop(done: int, total: int) -> None:
@@ -172,6 +203,7 @@ def test_a_provider_that_fails_for_a_moment_is_waited_for(
 ) -> None:
     monkeypatch.setattr("homing.models.switch.PATIENCE", (0.01, 0.6, 0.6))
     fill(app)
+    rest(app)
     app.switch.make_default(remote)
     api.faults = [Fault(status=503)] * 3
     assert app.switch.run() == 1
@@ -183,14 +215,15 @@ def test_a_provider_that_stays_away_stops_the_switch_and_it_goes_on_later(
 ) -> None:
     monkeypatch.setattr("homing.models.switch.PATIENCE", ())
     fill(app)
+    rest(app)
     app.switch.make_default(remote)
     api.faults = [Fault(), Fault(status=401)]
-    with pytest.raises(InvalidKey):
+    with pytest.raises(EmbeddingError, match="INVALID_KEY"):
         app.switch.run()
     status = app.switch.status()
     assert status.state is not None
     assert status.state.error.startswith("INVALID_KEY")
-    assert status.collections[0].spaces[1].embedded == BATCH
+    assert status.collections[0].models[1].embedded == BATCH
     assert nearest(app, "灯塔 42")[0] == "n42"
     assert app.switch.run() == 1
     assert app.switch.status().finished
@@ -200,6 +233,7 @@ def test_a_third_model_may_be_chosen_before_the_second_is_there(
     app: Homing, remote: LLMModel, api: LoopbackApi
 ) -> None:
     fill(app)
+    rest(app)
     app.switch.make_default(remote)
 
     def change_again(done: int, total: int) -> None:
@@ -207,7 +241,7 @@ def test_a_third_model_may_be_chosen_before_the_second_is_there(
         app.switch.make_default(other)
 
     assert app.switch.run(change_again) == 0
-    assert app.switch.status().collections[0].spaces[0].model == OLD
+    assert app.switch.status().collections[0].models[0].model == OLD
     assert app.switch.run() == 1
     assert {record.model for record in app.store.records("notes")} == {"openai/text-embedding-3-large@256"}
     app.switch.rollback()
@@ -219,6 +253,7 @@ def test_vectors_of_a_model_that_is_gone_degrade_to_keywords_and_are_embedded_ag
     app: Homing, remote: LLMModel
 ) -> None:
     fill(app, 20)
+    rest(app)
     app.switch.make_default(remote)
     app.switch.run()
     default = app.models.config.list_models("embedding")[0]
@@ -236,8 +271,9 @@ def test_vectors_of_a_model_that_is_gone_degrade_to_keywords_and_are_embedded_ag
     assert nearest(app, "灯塔 7")[0] == "n7"
 
 
-def test_two_at_once_take_turns(app: Homing, remote: LLMModel, tmp_path: Path) -> None:
+def test_two_at_once_embed_nothing_twice(app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path) -> None:
     fill(app)
+    rest(app)
     app.switch.make_default(remote)
     outcomes: list[int] = []
     with homing.open(tmp_path / "data", settings=Settings()) as other:
@@ -246,8 +282,14 @@ def test_two_at_once_take_turns(app: Homing, remote: LLMModel, tmp_path: Path) -
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(outcomes) == [0, 1]
+    assert all(outcome in (0, 1) for outcome in outcomes)
+    assert len(texts_sent(api)) == 150
     assert app.switch.status().finished
+
+
+def texts_sent(api: LoopbackApi) -> list[str]:
+    """Every text that was sent to be embedded, but for those that only try whether the model answers."""
+    return [text for one in api.requests for text in one.body["input"] if "lighthouse" in text]
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -259,11 +301,13 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
-    app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path
+    app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     fill(app, 3 * BATCH)
+    rest(app)
     data, stop = str(tmp_path / "data"), tmp_path / "stop"
     searcher = start(str(Path(__file__).with_name("searcher.py")), data, str(stop))
+    request.addfinalizer(searcher.kill)
     assert searcher.stdout is not None
     assert searcher.stdout.readline().strip() == "ready"
     # The second batch never gets its answer: that is when the process is killed.
@@ -276,8 +320,8 @@ def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
     assert status.state.running
     switching.send_signal(signal.SIGKILL)
     switching.communicate()
-    assert app.switch.status().collections[0].spaces[0].model == OLD
-    assert app.switch.status().collections[0].spaces[1].embedded == BATCH
+    assert app.switch.status().collections[0].models[0].model == OLD
+    assert app.switch.status().collections[0].models[1].embedded == BATCH
     api.faults = []
     resumed = start("-c", command, "models", "default", "--json", "--data", data)
     out, err = resumed.communicate(timeout=60)
@@ -299,6 +343,7 @@ def test_in_the_background_the_command_returns_at_once_and_status_follows(
     app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path
 ) -> None:
     fill(app, 2 * BATCH)
+    rest(app)
     api.always = Fault(delay=0.5)
     command = ["-c", "from homing.cli.main import run; run()", "models"]
     data = ["--json", "--data", str(tmp_path / "data")]

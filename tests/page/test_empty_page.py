@@ -80,10 +80,7 @@ def test_a_server_with_tokens_asks_for_one_and_then_works(
     from homing.server.tokens import Tokens
 
     with homing.open(tmp_path_factory.mktemp("tokens") / "data", settings=Settings()) as app:
-        app.settings.data.mkdir(parents=True, exist_ok=True)
-        tokens = Tokens(app.settings.data)
-        secret = tokens.create("mei", "write").secret
-        tokens.close()
+        secret = Tokens(app.database).create("mei", "write").secret
         with (
             live(create_app(app, exposed=True)) as address,
             visit(browser, address, "#/memory", language="en-US", expected=("401", "403")) as page,

@@ -71,10 +71,8 @@ def test_a_home_that_is_there_is_not_replaced_by_the_example(app: Homing) -> Non
 
 
 def test_who_may_only_write_gets_no_skills_and_who_may_only_read_nothing(app: Homing) -> None:
-    app.settings.data.mkdir(parents=True, exist_ok=True)
-    tokens = Tokens(app.settings.data)
+    tokens = Tokens(app.database)
     reader, writer = tokens.create("mei", "read").secret, tokens.create("mei", "write").secret
-    tokens.close()
     with TestClient(create_app(app, exposed=True), base_url="http://127.0.0.1") as client:
         client.headers["authorization"] = f"Bearer {reader}"
         assert client.post("/examples").status_code == 403

@@ -13,7 +13,10 @@ import homing
 from homing.app import Homing
 from homing.config import Settings
 from homing.server.application import create_app
+from tests.databases import database, open_database
 from tests.server.contents import HOME, MEMORIES, NOVEL, SKILLS
+
+__all__ = ["database", "open_database"]
 
 LOOPBACK = "http://127.0.0.1"
 

@@ -263,10 +263,9 @@ def test_a_model_is_switched_by_a_job_while_searches_go_on(data: Homing) -> None
 
 
 def test_jobs_of_the_server_are_seen_by_administrators_and_others_by_their_user(data: Homing) -> None:
-    tokens = Tokens(data.settings.data)
+    tokens = Tokens(data.database)
     secrets = {name: tokens.create(name, "write").secret for name in ("lin", "wang")}
     secrets["root"] = tokens.create("root", "admin").secret
-    tokens.close()
     headers = {name: {"authorization": f"Bearer {secret}"} for name, secret in secrets.items()}
     with TestClient(create_app(data), base_url=LOOPBACK) as client:
         assert client.put("/documents/novel/ch1", json={"text": "灯塔"}, headers=headers["lin"]).status_code == 200
@@ -287,9 +286,8 @@ def test_reindexing_what_is_not_there_is_not_found(client: TestClient) -> None:
 
 @pytest.mark.slow
 def test_a_new_model_is_for_every_user(data: Homing) -> None:
-    tokens = Tokens(data.settings.data)
+    tokens = Tokens(data.database)
     lin, root = ({"authorization": f"Bearer {tokens.create(name, 'admin').secret}"} for name in ("lin", "root"))
-    tokens.close()
     with LoopbackApi(key="sk-test") as api, live(create_app(data)) as address:
         config = data.models.config
         config.ensure_default_embedding_model()

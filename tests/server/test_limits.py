@@ -99,9 +99,8 @@ def test_fifty_clients_at_once_are_all_served(app: Homing) -> None:
 def test_who_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
     limits = ServerSettings(rate=0.5, burst=3)
     with homing.open(tmp_path, settings=Settings(server=limits)) as app:
-        tokens = Tokens(tmp_path)
+        tokens = Tokens(app.database)
         first, second = tokens.create("lin", "read"), tokens.create("wang", "read")
-        tokens.close()
         with TestClient(create_app(app), base_url=LOOPBACK) as client:
             headers = {"authorization": f"Bearer {first.secret}"}
             statuses = [client.get("/jobs", headers=headers).status_code for _ in range(4)]

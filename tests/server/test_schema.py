@@ -40,9 +40,8 @@ class Described:
 def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
     data = tmp_path_factory.mktemp("described")
     with homing.open(data, settings=Settings()) as app:
-        tokens = Tokens(data)
+        tokens = Tokens(app.database)
         secrets = {scope: tokens.create("owner", scope).secret for scope in SCOPES}
-        tokens.close()
         for collection, text in MEMORIES:
             app.rag.remember(collection, text)
         for document, text in NOVEL.items():

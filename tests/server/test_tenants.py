@@ -43,9 +43,8 @@ class Person:
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Person]]:
     data = tmp_path_factory.mktemp("tenants")
     with homing.open(data, settings=Settings()) as app:
-        tokens = Tokens(data)
+        tokens = Tokens(app.database)
         secrets = {name: tokens.create(name, "write").secret for name in (OWNER, *USERS)}
-        tokens.close()
         with TestClient(create_app(app), base_url=LOOPBACK) as client:
             yield {name: Person(client, secret) for name, secret in secrets.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,10 @@ from fastapi.testclient import TestClient
 import homing
 from homing.app import Homing
 from homing.config import ServerSettings, Settings
+from homing.database import Database
 from homing.errors import ConfigError, InvalidArgument, NotFound, Unauthorized
 from homing.server.application import create_app
-from homing.server.tokens import FILE, Tokens
+from homing.server.tokens import Tokens
 from tests.server.conftest import LOOPBACK
 
 
@@ -24,9 +25,9 @@ def bearer(secret: str) -> dict[str, str]:
 
 @pytest.fixture
 def tokens(data: Homing) -> Iterator[Tokens]:
-    tokens = Tokens(data.settings.data)
-    yield tokens
-    tokens.close()
+    """As another process has them: what is done here is not done by the server itself."""
+    with homing.open(data.settings.data, settings=Settings()) as other:
+        yield Tokens(other.database)
 
 
 @pytest.fixture
@@ -40,9 +41,7 @@ def test_a_server_that_others_reach_does_not_start_without_a_token(tmp_path: Pat
     with homing.open(tmp_path, settings=settings) as app:
         with pytest.raises(ConfigError, match="homing tokens create"):
             create_app(app)
-        tokens = Tokens(tmp_path)
-        made = tokens.create("owner", "read")
-        tokens.close()
+        made = Tokens(app.database).create("owner", "read")
         with TestClient(create_app(app), base_url="http://box.lan:8765") as client:
             assert client.get("/rag").status_code == 401
             assert client.get("/rag", headers=bearer(made.secret)).status_code == 200
@@ -116,20 +115,20 @@ def test_a_token_that_is_no_ascii_is_none(served: TestClient, tokens: Tokens) ->
 
 
 def test_only_hashes_are_kept_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path)
-    made = tokens.create("owner", "read", "my laptop")
+    file = tmp_path / "homing.db"
+    with homing.open(tmp_path, settings=Settings()) as app:
+        made = Tokens(app.database).create("owner", "read", "my laptop")
     assert made.secret not in repr(made)
-    tokens.close()
     secret = made.secret.rpartition("_")[2].encode()
-    assert secret not in (tmp_path / FILE).read_bytes()
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
-    with sqlite3.connect(tmp_path / FILE) as connection:
+    assert secret not in file.read_bytes()
+    assert file.stat().st_mode & 0o777 == 0o600
+    with sqlite3.connect(file) as connection:
         assert len(connection.execute("SELECT hash FROM tokens").fetchone()[0]) == 32
     connection.close()
 
 
-def test_tokens_are_listed_and_revoked(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path)
+def test_tokens_are_listed_and_revoked(database: Database) -> None:
+    tokens = Tokens(database)
     first, second = tokens.create("lin", "read"), tokens.create("王", "write")
     assert [one.user for one in tokens.all()] == ["lin", "王"]
     assert tokens.check(second.secret).scope == "write"
@@ -138,12 +137,31 @@ def test_tokens_are_listed_and_revoked(tmp_path: Path) -> None:
         tokens.check(first.secret)
     with pytest.raises(NotFound, match="homing tokens list"):
         tokens.revoke(first.token.id)
-    tokens.close()
+
+
+def test_what_another_process_creates_or_revokes_counts_at_once(open_database: Callable[[], Database]) -> None:
+    here, elsewhere = Tokens(open_database()), Tokens(open_database())
+    assert here.all() == []
+    made = elsewhere.create("lin", "write", "phone")
+    assert here.check(made.secret) == made.token
+    assert here.revoke(made.token.id) == made.token
+    with pytest.raises(Unauthorized):
+        elsewhere.check(made.secret)
+
+
+def test_looking_for_tokens_makes_no_file_and_no_table(tmp_path: Path, database: Database) -> None:
+    with homing.open(tmp_path / "empty", settings=Settings()) as app:
+        assert not Tokens.exist(app.existing_database)
+    assert not (tmp_path / "empty").exists()
+    assert not Tokens.exist(database)
+    assert database.applied("tokens") == 0
+    made = Tokens(database).create("owner", "read")
+    assert Tokens.exist(database)
+    Tokens(database).revoke(made.token.id)
+    assert not Tokens.exist(database)
 
 
 @pytest.mark.parametrize("user", ["", "  ", "a\nb", "x" * 201])
-def test_a_user_is_one_line(tmp_path: Path, user: str) -> None:
-    tokens = Tokens(tmp_path)
+def test_a_user_is_one_line(database: Database, user: str) -> None:
     with pytest.raises(InvalidArgument, match="one line"):
-        tokens.create(user, "read")
-    tokens.close()
+        Tokens(database).create(user, "read")

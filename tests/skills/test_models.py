@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from homing.database.lazy import LazyDatabase
 from homing.embedders.local import LocalProvider
 from homing.models.adapters import Surroundings
 from homing.models.choice import Models
@@ -23,9 +24,11 @@ SKILLS = [Skill("git-commit", "生成Git提交信息", body="正文。" * 200), 
 @pytest.fixture
 def models(tmp_path: Path) -> Iterator[Models]:
     surroundings = Surroundings({"${KEY}": "sk-apiKey"}.__getitem__, tmp_path / "models", tmp_path / "cache.db")
-    models = Models(tmp_path / "homing.db", surroundings, named=LocalProvider, explicit=False)
+    database = LazyDatabase(tmp_path / "homing.db")
+    models = Models(database, surroundings, named=LocalProvider, explicit=False)
     yield models
     models.close()
+    database.close()
 
 
 @pytest.fixture

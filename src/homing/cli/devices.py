@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,13 +35,13 @@ def load(
     json: Json = False,
 ) -> None:
     """Load a home. What was loaded before is replaced, and only what changed is indexed again."""
-    devices = _saved(data)
-    changes = devices.load(path)
+    with opened(data) as homing:
+        changes, count = homing.devices.load(path), len(homing.devices.home.devices)
     if json:
         print_json(changes)
         return
     counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
-    console().print(f"{len(devices.home.devices)} devices: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    console().print(f"{count} devices: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
 
 
 @app.command(name="list")
@@ -50,7 +52,8 @@ def list_devices(
     json: Json = False,
 ) -> None:
     """List the devices of the home."""
-    index = _retriever(home, data).home
+    with _retriever(home, data) as devices:
+        index = devices.home
     inside = index.in_place(room) if room else set(index.placed)
     if inside is None:
         known = ", ".join(place.name for place in index.rooms)
@@ -81,7 +84,8 @@ def ask(
     """Show the devices a sentence means, and the command for each. Nothing is carried out."""
     if not sentence.strip():
         raise InvalidArgument('the sentence is empty; say what to do, e.g. homing devices ask "打开客厅的灯"')
-    answer = _retriever(home, data).ask(sentence, room=room)
+    with _retriever(home, data) as devices:
+        answer = devices.ask(sentence, room=room)
     if json:
         print_json(answer.to_dict())
     else:
@@ -91,37 +95,36 @@ def ask(
 @app.command()
 def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False, data: Data = None) -> None:
     """Ask one sentence after another. "It", "that one" and answers to questions are understood; an empty line ends."""
-    devices = _retriever(home, data)
     state = None
     out = console()
-    while True:
-        try:
-            sentence = out.input("[bold]> [/bold]").strip()
-        except (EOFError, KeyboardInterrupt):
-            break
-        if not sentence:
-            break
-        answer = devices.ask(sentence, state=state, room=room)
-        state = answer.state
-        _show(answer, explain=explain)
+    with _retriever(home, data) as devices:
+        while True:
+            try:
+                sentence = out.input("[bold]> [/bold]").strip()
+            except (EOFError, KeyboardInterrupt):
+                break
+            if not sentence:
+                break
+            answer = devices.ask(sentence, state=state, room=room)
+            state = answer.state
+            _show(answer, explain=explain)
 
 
-def _saved(data: Path | None) -> SavedDevices:
-    return opened(data).devices
-
-
-def _retriever(home: Path | None, data: Path | None) -> DeviceRetriever:
+@contextmanager
+def _retriever(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | SavedDevices]:
+    """What answers about a home of a file, or about the one that was loaded."""
     if home is None:
-        saved = _saved(data)
-        if not saved.home.placed:
-            raise NotFound("no home is loaded; load one with homing devices load FILE, or pass --home FILE")
-        return saved
+        with opened(data) as homing:
+            if not homing.devices.home.placed:
+                raise NotFound("no home is loaded; load one with homing devices load FILE, or pass --home FILE")
+            yield homing.devices
+        return
     from homing.config import load as load_settings
     from homing.devices import DeviceRetriever, load_home
     from homing.resolve import resolve_embedder
 
     read = load_home(home)
-    return DeviceRetriever(read.devices, read.rooms, embedder=resolve_embedder(load_settings().settings))
+    yield DeviceRetriever(read.devices, read.rooms, embedder=resolve_embedder(load_settings().settings))
 
 
 def _show(answer: Answer, *, explain: bool) -> None:

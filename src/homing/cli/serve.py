@@ -87,7 +87,7 @@ def _facts(app: Homing, address: str) -> dict[str, Any]:
         "address": address,
         "data": str(app.settings.data.absolute()),
         "model": "" if embedder is None else embedder.id,
-        "tokens": Tokens.exist(app.settings.data),
+        "tokens": Tokens.exist(app.existing_database),
     }
 
 

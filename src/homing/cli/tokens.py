@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
 from homing.cli.serve import server_extra
@@ -41,7 +42,7 @@ def create(
     reach = next((one for one in SCOPES if one == scope), None)
     if reach is None:
         raise InvalidArgument(f"no scope {scope!r}; known: {', '.join(SCOPES)}")
-    with opened(data) as tokens:
+    with tokens_of(data) as tokens:
         made = tokens.create(user, reach, note)
     if json:
         print_json({"token": made.secret, "id": made.token.id, "user": user, "scope": scope, "note": note})
@@ -58,7 +59,7 @@ def list_tokens(data: Data = None, json: Json = False) -> None:
     """Show who has a token. What it is, nobody knows any more."""
     from rich.table import Table
 
-    with opened(data) as tokens:
+    with tokens_of(data) as tokens:
         found = tokens.all()
     if json:
         print_json(found)
@@ -77,7 +78,7 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Make a token worthless, from the next request on."""
-    with opened(data) as tokens:
+    with tokens_of(data) as tokens:
         gone = tokens.revoke(token_id)
     if json:
         print_json({"revoked": gone.id, "user": gone.user})
@@ -86,15 +87,10 @@ def revoke(
 
 
 @contextmanager
-def opened(data: Path | None) -> Iterator[Tokens]:
+def tokens_of(data: Path | None) -> Iterator[Tokens]:
     """The tokens of a data folder, or of the one that is set."""
-    from homing.config import load
-
     with server_extra():
         from homing.server.tokens import Tokens
 
-    tokens = Tokens(data or load().settings.data)
-    try:
-        yield tokens
-    finally:
-        tokens.close()
+    with opened(data) as homing:
+        yield Tokens(homing.database)

@@ -62,6 +62,9 @@ class Database(Protocol):
     def migrate(self, component: str, steps: Sequence[Step]) -> None:
         """Bring the tables of a component up to date, one process at a time. Steps are only ever added."""
 
+    def applied(self, component: str) -> int:
+        """How many steps of a component were applied; 0 where it has no tables. Asking makes none."""
+
     def version(self) -> int:
         """A number that differs from the one before if anything was committed in between, by whomever."""
 

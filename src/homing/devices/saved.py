@@ -1,9 +1,8 @@
-"""A home that is remembered in a data folder."""
+"""The home that was loaded into a database, and how it is asked."""
 
 from __future__ import annotations
 
 import json
-import os
 import threading
 from copy import copy
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from homing.chat.model import ChatModel
+from homing.database import Database, Row, Step, Transaction
 from homing.devices.answer import Answer, DialogueState
 from homing.devices.device import Device, Room
 from homing.devices.home import Changes, Home
@@ -19,35 +19,54 @@ from homing.devices.loading import HomeFile, load_home, read_home
 from homing.devices.parsing import DEADLINE
 from homing.devices.retriever import DeviceRetriever
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import StoreCorrupt, StoreReadOnly
+from homing.errors import StoreCorrupt
 
-FILE = "devices.json"
+COMPONENT = "devices"
+STEPS: tuple[Step, ...] = (
+    """
+    CREATE TABLE homes(
+        name TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL, revision INT64 NOT NULL, updated FLOAT64 NOT NULL
+    )
+    """,
+)
+NAME = "home"
+"""A database holds one home; its row is called so."""
 
 
-class SavedDevices(DeviceRetriever):
-    """Answers sentences about the home that was last loaded into a data folder.
+class SavedDevices:
+    """Answers sentences about the home that was last loaded into a database, by this process or another.
 
-    The home lies in one JSON file, replaced as a whole: a process that is killed while writing leaves the old one.
-    Loading is safe beside asking: a sentence is answered by one home, the old or the new.
+    Loading is atomic, and safe beside asking: a sentence is answered by one home, the latest when it was said. A home
+    that cannot be read any more raises StoreCorrupt until another is loaded.
     """
 
     def __init__(
         self,
-        folder: Path | str,
+        database: Database,
         *,
         embedder: EmbeddingProvider | None = None,
         chat: ChatModel | None = None,
         deadline: float = DEADLINE,
     ) -> None:
-        self._file = Path(folder) / FILE
-        self._loading = threading.Lock()
-        saved = _read(self._file)
-        super().__init__(saved.devices, saved.rooms, embedder=embedder, chat=chat, deadline=deadline)
+        database.migrate(COMPONENT, STEPS)
+        self._database = database
+        self._lock = threading.Lock()
+        self._latest = DeviceRetriever(embedder=embedder, chat=chat, deadline=deadline)
+        self._revision = 0
+        self._seen = -1
+
+    @property
+    def home(self) -> Home:
+        """The home as it is now; a later one takes its place and leaves it as it is."""
+        return self._retriever().home
+
+    def prepare(self) -> int:
+        """See DeviceRetriever."""
+        return self._retriever().prepare()
 
     def ask(self, text: str, *, state: DialogueState | None = None, room: str | None = None) -> Answer:
         """See DeviceRetriever."""
-        # The copy keeps its home while another thread loads a new one.
-        return super(SavedDevices, copy(self)).ask(text, state=state, room=room)
+        return self._retriever().ask(text, state=state, room=room)
 
     def load(self, path: Path | str) -> Changes:
         """Makes the home that of a file or folder (see `load_home`), and remembers it."""
@@ -57,12 +76,75 @@ class SavedDevices(DeviceRetriever):
         """Makes the home the one that `data` describes, in any form that a file may have, and remembers it."""
         return self._become(read_home(data))
 
+    def _retriever(self) -> DeviceRetriever:
+        """What answers about the latest home."""
+        with self._lock:
+            # Before reading: a commit that comes between the two is then noticed the next time.
+            seen = self._database.version()
+            if seen != self._seen:
+                known = self._revision
+                for body, revision in self._database.read(lambda tx: _other_than(known, tx)):
+                    self._turn_to(_parse(body), revision)
+                self._seen = seen
+            return self._latest
+
     def _become(self, given: HomeFile) -> Changes:
-        with self._loading:
-            home, before = Home(given.devices, given.rooms), self.home
-            _write(self._file, HomeFile(tuple(home.devices), tuple(home.rooms)))
-            self.home = home
+        home = Home(given.devices, given.rooms)
+        body = _dump(home)
+        replaced, revision = self._database.write(lambda tx: _replace(body, tx), scope=COMPONENT)
+        with self._lock:
+            before = self._latest.home if revision == self._revision + 1 else _parse_any(replaced)
+            if revision > self._revision:
+                self._turn_to(home, revision)
         return _changes(before, home)
+
+    def _turn_to(self, home: Home, revision: int) -> None:
+        # A copy: whoever is being answered keeps the home that the answer began with.
+        latest = copy(self._latest)
+        latest.home = home
+        self._latest, self._revision = latest, revision
+
+
+def _other_than(known: int, tx: Transaction) -> list[Row]:
+    return tx.rows("SELECT body, revision FROM homes WHERE name = $1 AND revision <> $2", NAME, known)
+
+
+def _replace(body: str, tx: Transaction) -> tuple[str | None, int]:
+    """Put a home in place of the one before; answers that one's text, and the new revision."""
+    before = tx.rows("SELECT body FROM homes WHERE name = $1", NAME)
+    [(revision,)] = tx.rows(
+        "INSERT INTO homes(name, body, revision, updated) VALUES ($1, $2, 1, $3) ON CONFLICT(name) DO UPDATE SET "
+        "body = excluded.body, revision = homes.revision + 1, updated = excluded.updated RETURNING revision",
+        *(NAME, body, tx.now()),
+    )
+    return (before[0][0] if before else None), revision
+
+
+def _dump(home: Home) -> str:
+    data = {
+        "devices": [device.model_dump(mode="json", exclude_defaults=True) for device in home.devices],
+        "rooms": [room.model_dump(mode="json", exclude_defaults=True) for room in home.rooms],
+    }
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _parse(body: str) -> Home:
+    try:
+        data = json.loads(body)
+        return Home(
+            [Device.model_validate(row) for row in data["devices"]],
+            [Room.model_validate(row) for row in data["rooms"]],
+        )
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise StoreCorrupt("the saved home is damaged; load the home again (homing devices load FILE)") from error
+
+
+def _parse_any(body: str | None) -> Home:
+    """The home; an empty one where there is none that can be read."""
+    try:
+        return Home() if body is None else _parse(body)
+    except StoreCorrupt:
+        return Home()
 
 
 def _changes(before: Home, now: Home) -> Changes:
@@ -74,31 +156,3 @@ def _changes(before: Home, now: Home) -> Changes:
         removed=tuple(one for one in before.placed if one not in now.placed),
         unchanged=tuple(one for one in kept if one in same),
     )
-
-
-def _read(file: Path) -> HomeFile:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        return HomeFile(
-            tuple(Device.model_validate(row) for row in data["devices"]),
-            tuple(Room.model_validate(row) for row in data["rooms"]),
-        )
-    except FileNotFoundError:
-        return HomeFile(())
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise StoreCorrupt(f"{file} is damaged; delete it and load the home again") from error
-
-
-def _write(file: Path, home: HomeFile) -> None:
-    data = {
-        "devices": [device.model_dump(mode="json", exclude_defaults=True) for device in home.devices],
-        "rooms": [room.model_dump(mode="json", exclude_defaults=True) for room in home.rooms],
-    }
-    draft = file.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StoreReadOnly(f"{file} cannot be written: {error.strerror}; choose another data folder") from error

@@ -121,7 +121,9 @@ class Embedding:
         seconds = max(seconds, min(getattr(error, "retry_after", None) or 0.0, MAX_RETRY_AFTER))
         # Said once while it lasts, not once for each batch or collection.
         level = logging.WARNING if self._failures[model] == 1 else logging.DEBUG
-        log.log(level, "texts are found by words only until the model is back: %s", error)
+        log.log(
+            level, "texts wait for their vectors until the model is back, and are found by words meanwhile: %s", error
+        )
         self.work.postpone(items, f"{error.code}: {error}", seconds=seconds, counts=False)
 
     def _find_culprit(self, items: Sequence[Item], error: Exception, provider: EmbeddingProvider) -> None:

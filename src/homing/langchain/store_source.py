@@ -12,7 +12,7 @@ from homing.langchain.embeddings import ask
 from homing.langchain.library import Embeddings
 from homing.langchain.source import Asked, Filter, Found, Words
 from homing.records import KeywordMatch
-from homing.stores.attributes import wanted
+from homing.stores.filters import wanted
 from homing.stores.store import SearchOptions, Store
 from homing.stores.users import KeepsUsersApart
 from homing.text.folding import fold

@@ -1,4 +1,4 @@
-"""Which providers and models there are, kept in SQLite; how to embed with any of them; how to change the default."""
+"""Which providers and models there are, as rows; how to embed with any of them; how to change the default."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
-from pathlib import Path
 
-from homing.database.sqlite import SqliteDatabase
+from homing.database import Database
+from homing.database.lazy import LazyDatabase
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
@@ -31,7 +31,7 @@ class Models:
 
     def __init__(
         self,
-        path: Path,
+        database: LazyDatabase,
         surroundings: Surroundings,
         *,
         named: Callable[[], EmbeddingProvider | None],
@@ -39,12 +39,11 @@ class Models:
         embeds: bool = True,
     ) -> None:
         self._embeds = embeds
-        self._path = path
+        self._database = database
         self._adapters = Adapters(surroundings)
         self._named = named
         self._explicit = explicit
         self._lock = threading.RLock()
-        self._database: SqliteDatabase | None = None
         self._manager: LLMManager | None = None
 
     @property
@@ -58,12 +57,9 @@ class Models:
         return self._embeds
 
     @property
-    def database(self) -> SqliteDatabase:
-        """The file that the configuration is kept in, made where it does not exist."""
-        with self._lock:
-            if self._database is None:
-                self._database = SqliteDatabase(self._path)
-            return self._database
+    def database(self) -> Database:
+        """What the configuration is kept in, made where it does not exist."""
+        return self._database.open()
 
     @property
     def manager(self) -> LLMManager:
@@ -145,13 +141,11 @@ class Models:
         return [*([] if settled is None else [settled]), *self._adapters.made()]
 
     def close(self) -> None:
-        """Let go of the file and of every connection."""
+        """Let go of every connection to a model. The database is left to who opened it."""
         with self._lock:
             self._adapters.close()
             if "_settled" in self.__dict__ and (close := getattr(self._settled, "close", None)):
                 close()
-            if self._database is not None:
-                self._database.close()
 
     @cached_property
     def _settled(self) -> EmbeddingProvider | None:
@@ -164,8 +158,10 @@ class Models:
         return self._settled if model is None else self.adapter(model)
 
     def _existing(self) -> LLMManager | None:
-        if self._manager is None and not (self._path.exists() and LLMConfigService.exists_in(self.database)):
-            return None
+        if self._manager is None:
+            database = self._database.existing()
+            if database is None or not LLMConfigService.exists_in(database):
+                return None
         return self.manager
 
     def _candidates(self, identity: str) -> Iterator[EmbeddingProvider]:

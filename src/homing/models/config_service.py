@@ -1,23 +1,19 @@
-"""Which providers and models there are, kept in SQLite."""
+"""Which providers and models there are, kept as rows of a database."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database import Database, Transaction
+from homing.database.database import T, Work
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, NotFound
 from homing.models.records import LOCAL, MODEL_TYPES, PROVIDER_TYPES, LLMModel, LLMProvider, ModelConfig
 from homing.models.schema import COMPONENT, STEPS
 from homing.models.snapshot import Snapshot, SnapshotCache
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 
 class LLMConfigService:
@@ -28,16 +24,15 @@ class LLMConfigService:
     say what to do, and StoreError.
     """
 
-    def __init__(self, database: SqliteDatabase, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
         database.migrate(COMPONENT, STEPS)
         self._database = database
         self._cache = SnapshotCache(database, clock=clock)
 
     @staticmethod
-    def exists_in(database: SqliteDatabase) -> bool:
-        """Whether the file has these tables already; opening the service would make them."""
-        with database.reading() as connection:
-            return bool(rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'llm_models'"))
+    def exists_in(database: Database) -> bool:
+        """Whether the database has these tables already; opening the service would make them."""
+        return database.applied(COMPONENT) > 0
 
     # Providers
 
@@ -54,15 +49,18 @@ class LLMConfigService:
         _check_name(name, "a provider's name")
         _check_known(type, PROVIDER_TYPES, "provider type")
         key = Secret(api_key)
-        with self._changing() as connection:
-            if rows(connection, "SELECT 1 FROM llm_providers WHERE name = ?", (name,)):
+
+        def work(tx: Transaction) -> int:
+            if tx.rows("SELECT 1 FROM llm_providers WHERE name = $1", name):
                 raise InvalidArgument(f"there is a provider named {name!r} already; change that one, or choose a name")
-            connection.execute(
-                "INSERT INTO llm_providers(name, type, base_url, api_key, enabled) VALUES (?, ?, ?, ?, ?)",
-                (name, type, base_url.strip(), key.reveal(), int(enabled)),
+            [(created,)] = tx.rows(
+                "INSERT INTO llm_providers(name, type, base_url, api_key, enabled) VALUES ($1, $2, $3, $4, $5) "
+                "RETURNING id",
+                *(name, type, base_url.strip(), key.reveal(), int(enabled)),
             )
-            created = connection.last_insert_rowid()
-        return self.get_provider(created)
+            return int(created)
+
+        return self.get_provider(self._change(work))
 
     def get_provider(self, provider: int | str) -> LLMProvider:
         """The provider with that id or name."""
@@ -96,26 +94,30 @@ class LLMConfigService:
             "base_url": None if base_url is None else base_url.strip(),
             "enabled": None if enabled is None else int(enabled),
         }
-        with self._changing() as connection:
-            if name is not None and rows(
-                connection, "SELECT 1 FROM llm_providers WHERE name = ? AND id <> ?", (name, found.id)
-            ):
+
+        def work(tx: Transaction) -> None:
+            if name is not None and tx.rows("SELECT 1 FROM llm_providers WHERE name = $1 AND id <> $2", name, found.id):
                 raise InvalidArgument(f"there is a provider named {name!r} already")
-            _update(connection, "llm_providers", found.id, changes)
+            _update(tx, "llm_providers", found.id, changes)
+
+        self._change(work)
         return self.get_provider(found.id)
 
     def delete_provider(self, provider: int | str) -> None:
         """Remove an account. One that models belong to is refused, with their names."""
         found = self.get_provider(provider)
-        with self._changing() as connection:
-            used = rows(connection, "SELECT model_key FROM llm_models WHERE provider = ? ORDER BY id", (found.id,))
+
+        def work(tx: Transaction) -> None:
+            used = tx.rows("SELECT model_key FROM llm_models WHERE provider = $1 ORDER BY id", found.id)
             if used:
                 names = ", ".join(key for (key,) in used)
                 raise InvalidArgument(
                     f"provider {found.name!r} is in use by {names}; remove these models first (`homing models remove`)",
                     details={"provider": found.name, "models": [key for (key,) in used]},
                 )
-            connection.execute("DELETE FROM llm_providers WHERE id = ?", (found.id,))
+            tx.rows("DELETE FROM llm_providers WHERE id = $1", found.id)
+
+        self._change(work)
 
     # Models
 
@@ -135,20 +137,19 @@ class LLMConfigService:
         config, owner = ModelConfig.of(model_config), self.get_provider(provider)
         if is_default and not enabled:
             raise InvalidArgument(f"{model_key} cannot be the default while it is disabled; enable it")
-        with self._changing() as connection:
-            if not rows(connection, "SELECT 1 FROM llm_providers WHERE id = ?", (owner.id,)):
+
+        def work(tx: Transaction) -> int:
+            if not tx.rows("SELECT 1 FROM llm_providers WHERE id = $1", owner.id):
                 raise NotFound(f"provider {owner.name!r} was removed meanwhile; add it again")
-            if rows(
-                connection,
-                "SELECT 1 FROM llm_models WHERE provider = ? AND model_key = ? AND model_type = ?",
-                (owner.id, model_key, model_type),
-            ):
+            if _models_named(tx, owner.id, model_key, model_type):
                 raise InvalidArgument(f"{owner.name} has a model {model_key!r} already; change that one")
-            first = not rows(connection, "SELECT 1 FROM llm_models WHERE model_type = ? LIMIT 1", (model_type,))
-            created = _insert_model(connection, owner.id, model_key, model_type, config, enabled)
+            first = not tx.rows("SELECT 1 FROM llm_models WHERE model_type = $1 LIMIT 1", model_type)
+            created = _insert_model(tx, owner.id, model_key, model_type, config, enabled)
             if is_default or (first and enabled):
-                _make_default(connection, created, model_type)
-        return self.get_model(created)
+                _make_default(tx, created, model_type)
+            return created
+
+        return self.get_model(self._change(work))
 
     def get_model(self, model: int) -> LLMModel:
         """The model with that id."""
@@ -179,42 +180,42 @@ class LLMConfigService:
             "config": None if model_config is None else _json(ModelConfig.of(model_config)),
             "enabled": None if enabled is None else int(enabled),
         }
-        with self._changing() as connection:
-            [(default, able)] = rows(
-                connection, "SELECT is_default, enabled FROM llm_models WHERE id = ?", (model,)
-            ) or [(None, None)]
-            if default is None:
+
+        def work(tx: Transaction) -> None:
+            now = tx.rows("SELECT is_default, enabled FROM llm_models WHERE id = $1", model)
+            if not now:
                 raise NotFound(f"model {found.model_key!r} was removed meanwhile")
+            default, able = now[0]
             if (default or is_default) and not (able if enabled is None else enabled):
                 raise InvalidArgument(f"{found.model_key} cannot be the default while it is disabled; choose another")
             if default and is_default is False:
                 raise InvalidArgument(f"{found.model_key} is the default; make another model the default instead")
-            if model_key is not None and rows(
-                connection,
-                "SELECT 1 FROM llm_models WHERE provider = ? AND model_key = ? AND model_type = ? AND id <> ?",
-                (found.provider_id, model_key, found.model_type, model),
-            ):
+            if model_key is not None and _models_named(tx, found.provider_id, model_key, found.model_type) - {model}:
                 raise InvalidArgument(f"there is a model {model_key!r} of this provider already")
-            _update(connection, "llm_models", model, changes)
+            _update(tx, "llm_models", model, changes)
             if is_default:
-                _make_default(connection, model, found.model_type)
+                _make_default(tx, model, found.model_type)
+
+        self._change(work)
         return self.get_model(model)
 
     def delete_model(self, model: int) -> None:
         """Remove a model. The default is refused while there are others: one of them has to take its place first."""
         found = self.get_model(model)
-        with self._changing() as connection:
-            others = rows(
-                connection,
-                "SELECT 1 FROM llm_models WHERE model_type = ? AND id <> ? AND enabled LIMIT 1",
-                (found.model_type, model),
+
+        def work(tx: Transaction) -> None:
+            others = tx.rows(
+                "SELECT 1 FROM llm_models WHERE model_type = $1 AND id <> $2 AND enabled = 1 LIMIT 1",
+                *(found.model_type, model),
             )
-            if others and rows(connection, "SELECT 1 FROM llm_models WHERE id = ? AND is_default", (model,)):
+            if others and tx.rows("SELECT 1 FROM llm_models WHERE id = $1 AND is_default = 1", model):
                 raise InvalidArgument(
                     f"{found.model_key} is the default {found.model_type} model; make another the default first "
                     "(`homing models default`)"
                 )
-            connection.execute("DELETE FROM llm_models WHERE id = ?", (model,))
+            tx.rows("DELETE FROM llm_models WHERE id = $1", model)
+
+        self._change(work)
 
     def get_default_model(self, model_type: str) -> LLMModel | None:
         """The default model of a type; None where there is none of that type."""
@@ -227,28 +228,24 @@ class LLMConfigService:
         if found is not None:
             return found
         bundled = ModelFolder.read(BUNDLED)
-        with self._changing() as connection:
+
+        def work(tx: Transaction) -> None:
             # Somebody else may have been faster.
-            if not rows(connection, "SELECT 1 FROM llm_models WHERE model_type = 'embedding' AND is_default"):
-                connection.execute(
-                    "INSERT INTO llm_providers(name, type, base_url, api_key, enabled) VALUES (?, ?, '', '', 1) "
-                    "ON CONFLICT(name) DO NOTHING",
-                    (LOCAL, LOCAL),
-                )
-                [(provider,)] = rows(connection, "SELECT id FROM llm_providers WHERE name = ?", (LOCAL,))
-                config = ModelConfig(local=True, dimensions=bundled.dimensions, quantized=True)
-                known = rows(
-                    connection,
-                    "SELECT id FROM llm_models WHERE provider = ? AND model_key = ? AND model_type = 'embedding'",
-                    (provider, bundled.name),
-                )
-                created = (
-                    known[0][0]
-                    if known
-                    else _insert_model(connection, provider, bundled.name, "embedding", config, True)
-                )
-                connection.execute("UPDATE llm_models SET enabled = 1 WHERE id = ?", (created,))
-                _make_default(connection, created, "embedding")
+            if tx.rows("SELECT 1 FROM llm_models WHERE model_type = 'embedding' AND is_default = 1"):
+                return
+            tx.rows(
+                "INSERT INTO llm_providers(name, type, base_url, api_key, enabled) VALUES ($1, $2, '', '', 1) "
+                "ON CONFLICT(name) DO NOTHING",
+                *(LOCAL, LOCAL),
+            )
+            [(provider,)] = tx.rows("SELECT id FROM llm_providers WHERE name = $1", LOCAL)
+            config = ModelConfig(local=True, dimensions=bundled.dimensions, quantized=True)
+            known = _models_named(tx, provider, bundled.name, "embedding")
+            chosen = known.pop() if known else _insert_model(tx, provider, bundled.name, "embedding", config, True)
+            tx.rows("UPDATE llm_models SET enabled = 1 WHERE id = $1", chosen)
+            _make_default(tx, chosen, "embedding")
+
+        self._change(work)
         found = self.get_default_model("embedding")
         assert found is not None
         return found
@@ -256,37 +253,49 @@ class LLMConfigService:
     def _snapshot(self) -> Snapshot:
         return self._cache.get()
 
-    @contextmanager
-    def _changing(self) -> Iterator[Connection]:
-        """A transaction that changes the configuration, for everybody who reads it."""
-        with self._database.writing() as connection:
-            yield connection
-            connection.execute("UPDATE llm_revision SET number = number + 1")
+    def _change(self, work: Work[T]) -> T:
+        """What the work answers; it changes the configuration, for everybody who reads it."""
+
+        def change(tx: Transaction) -> T:
+            tx.rows("UPDATE llm_revision SET number = number + 1")
+            return work(tx)
+
+        answered = self._database.write(change, scope=COMPONENT)
         self._cache.invalidate()
+        return answered
+
+
+def _models_named(tx: Transaction, provider: int, model_key: str, model_type: str) -> set[int]:
+    """The ids of a provider's models of that key and type: one or none."""
+    found = tx.rows(
+        "SELECT id FROM llm_models WHERE provider = $1 AND model_key = $2 AND model_type = $3",
+        *(provider, model_key, model_type),
+    )
+    return {number for (number,) in found}
 
 
 def _insert_model(
-    connection: Connection, provider: int, model_key: str, model_type: str, config: ModelConfig, enabled: bool
+    tx: Transaction, provider: int, model_key: str, model_type: str, config: ModelConfig, enabled: bool
 ) -> int:
-    connection.execute(
+    [(created,)] = tx.rows(
         "INSERT INTO llm_models(provider, model_key, model_type, config, is_default, enabled) "
-        "VALUES (?, ?, ?, ?, 0, ?)",
-        (provider, model_key, model_type, _json(config), int(enabled)),
+        "VALUES ($1, $2, $3, $4, 0, $5) RETURNING id",
+        *(provider, model_key, model_type, _json(config), int(enabled)),
     )
-    return int(connection.last_insert_rowid())
+    return int(created)
 
 
-def _make_default(connection: Connection, model: int, model_type: str) -> None:
+def _make_default(tx: Transaction, model: int, model_type: str) -> None:
     # One statement would do were the index not checked row by row.
-    connection.execute("UPDATE llm_models SET is_default = 0 WHERE model_type = ? AND id <> ?", (model_type, model))
-    connection.execute("UPDATE llm_models SET is_default = 1 WHERE id = ?", (model,))
+    tx.rows("UPDATE llm_models SET is_default = 0 WHERE model_type = $1 AND id <> $2", model_type, model)
+    tx.rows("UPDATE llm_models SET is_default = 1 WHERE id = $1", model)
 
 
-def _update(connection: Connection, table: str, number: int, changes: Mapping[str, Any]) -> None:
+def _update(tx: Transaction, table: str, number: int, changes: Mapping[str, Any]) -> None:
     given = {column: value for column, value in changes.items() if value is not None}
     if given:
-        columns = ", ".join(f"{column} = ?" for column in given)
-        connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*given.values(), number))
+        columns = ", ".join(f"{column} = ${at}" for at, column in enumerate(given, start=1))
+        tx.rows(f"UPDATE {table} SET {columns} WHERE id = ${len(given) + 1}", *given.values(), number)
 
 
 def _json(config: ModelConfig) -> str:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database import Database, Transaction
 from homing.embedders.secret import Secret
 from homing.models.records import LLMModel, LLMProvider, ModelConfig
 
@@ -33,10 +32,10 @@ class SnapshotCache:
     """The latest snapshot.
 
     It is read again when somebody in this process called `invalidate`, when another connection or process committed a
-    change of it, and after five minutes. Asking in between costs no query: only SQLite's count of commits is looked at.
+    change of it, and after five minutes. Asking in between costs no query, only the version of the database.
     """
 
-    def __init__(self, database: SqliteDatabase, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
         self._clock = clock
         self._lock = threading.Lock()
@@ -51,10 +50,10 @@ class SnapshotCache:
             seen, now = self._database.version(), self._clock()
             held = self._held
             if held is None or now >= self._until:
-                held = self._read()
+                held = self._database.read(_snapshot)
                 self._until = now + LIFETIME
-            elif seen != self._seen and self._revision() != held.revision:
-                held = self._read()
+            elif seen != self._seen and self._database.read(_revision) != held.revision:
+                held = self._database.read(_snapshot)
             self._held, self._seen = held, seen
             return held
 
@@ -63,28 +62,23 @@ class SnapshotCache:
         with self._lock:
             self._held = None
 
-    def _revision(self) -> int:
-        with self._database.reading() as connection:
-            [(number,)] = rows(connection, "SELECT number FROM llm_revision")
-            return int(number)
 
-    def _read(self) -> Snapshot:
-        with self._database.reading() as connection:
-            providers = [
-                LLMProvider(number, name, kind, base_url, Secret(key), bool(enabled))
-                for number, name, kind, base_url, key, enabled in rows(
-                    connection, "SELECT id, name, type, base_url, api_key, enabled FROM llm_providers ORDER BY id"
-                )
-            ]
-            models = [
-                LLMModel(
-                    number, provider, key, kind, ModelConfig.model_validate_json(config), bool(default), bool(enabled)
-                )
-                for number, provider, key, kind, config, default, enabled in rows(
-                    connection,
-                    "SELECT id, provider, model_key, model_type, config, is_default, enabled "
-                    "FROM llm_models ORDER BY id",
-                )
-            ]
-            [(revision,)] = rows(connection, "SELECT number FROM llm_revision")
-        return Snapshot({one.id: one for one in providers}, {one.id: one for one in models}, revision)
+def _revision(tx: Transaction) -> int:
+    [(number,)] = tx.rows("SELECT number FROM llm_revision")
+    return int(number)
+
+
+def _snapshot(tx: Transaction) -> Snapshot:
+    providers = [
+        LLMProvider(number, name, kind, base_url, Secret(key), bool(enabled))
+        for number, name, kind, base_url, key, enabled in tx.rows(
+            "SELECT id, name, type, base_url, api_key, enabled FROM llm_providers ORDER BY id"
+        )
+    ]
+    models = [
+        LLMModel(number, provider, key, kind, ModelConfig.model_validate_json(config), bool(default), bool(enabled))
+        for number, provider, key, kind, config, default, enabled in tx.rows(
+            "SELECT id, provider, model_key, model_type, config, is_default, enabled FROM llm_models ORDER BY id"
+        )
+    ]
+    return Snapshot({one.id: one for one in providers}, {one.id: one for one in models}, _revision(tx))

@@ -1,8 +1,8 @@
 """Changes the default model without costing anybody an answer.
 
-The new default holds at once for what is new. Collections are served by their model while their texts are embedded again
-beside it, as work like any other (`homing.engine`); then each changes over in one step. A switch that was killed goes on
-wherever a worker runs.
+The new default holds at once for what is new. Collections are served by their model while their texts are embedded
+again beside it, as work like any other (`homing.engine`); then each changes over in one step. A switch that was killed
+goes on wherever a worker runs.
 """
 
 from __future__ import annotations
@@ -178,13 +178,16 @@ class ModelSwitch:
     def _drain(self, engine: Engine, target: str, progress: Progress | None) -> None:
         """Work until no collection of an engine wants another model."""
         patience = iter(PATIENCE)
+        total = 0
+        engine.work.flush()
         while True:
             engine.worker.follow()
             worked = engine.worker.run_batch(BATCH, early=True)
             wishes = engine.wanted.all()
             if progress is not None and worked:
                 state = self._state(target)
-                progress(state.done, state.total)
+                total = max(total, state.total)
+                progress(total - state.total + state.done, total)
             if not wishes or self._models.provider().id != target:
                 return
             if worked:

@@ -88,7 +88,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
 
     if exposed is None:
         exposed = not is_loopback(app.settings.server.host)
-    if exposed and not Tokens.exist(app.settings.data):
+    if exposed and not Tokens.exist(app.existing_database):
         raise ConfigError(
             f"{app.settings.server.host} can be reached by others, and there is no token; "
             "create one with `homing tokens create`, or listen on 127.0.0.1"

@@ -23,7 +23,7 @@ class Service:
     def __init__(self, app: Homing, *, exposed: bool) -> None:
         self.app = app
         self.exposed = exposed
-        self.tokens = Tokens(app.settings.data)
+        self.tokens = Tokens(app.database)
         self.tenants = Tenants(app, most=self.settings.users)
         self.metrics = Metrics(self.tenants)
         self.jobs = Jobs()
@@ -58,7 +58,6 @@ class Service:
         self.stopping.set()
         self.jobs.close()
         self.tenants.close()
-        self.tokens.close()
 
     def log_query(self, query: str) -> None:
         """Writes what was searched for to the log, where that was asked for."""

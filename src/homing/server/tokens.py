@@ -5,24 +5,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
-from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database import Database, Row, Step, Transaction
 from homing.errors import InvalidArgument, NotFound, Unauthorized
 from homing.server.access import SCOPES, Scope
 
-FILE = "tokens.db"
 PREFIX = "hmg"
-STEPS = (
+COMPONENT = "tokens"
+STEPS: tuple[Step, ...] = (
     """
     CREATE TABLE tokens(
-        id TEXT PRIMARY KEY, hash BLOB NOT NULL, user TEXT NOT NULL, scope TEXT NOT NULL, note TEXT NOT NULL,
-        created REAL NOT NULL) WITHOUT ROWID;
+        id TEXT NOT NULL PRIMARY KEY, hash BYTES NOT NULL, user_name TEXT NOT NULL, scope TEXT NOT NULL,
+        note TEXT NOT NULL, created FLOAT64 NOT NULL
+    )
     """,
 )
+COLUMNS = "id, user_name, scope, note, created"
 LONGEST_USER = 200
 
 
@@ -49,29 +48,17 @@ class NewToken:
 
 
 class Tokens:
-    """The tokens of one data folder, in a file of their own that only its owner may read.
+    """The tokens of one server. One that is created or revoked, here or elsewhere, counts from the next request on."""
 
-    A token that is created or revoked, here or in another process, counts from the next request on.
-    """
-
-    def __init__(self, data: Path) -> None:
-        path = data / FILE
-        self._database = SqliteDatabase(path)
-        path.chmod(0o600)
-        self._database.migrate("tokens", STEPS)
-        self._version = -1
-        self._known: dict[str, tuple[bytes, Token]] = {}
+    def __init__(self, database: Database) -> None:
+        database.migrate(COMPONENT, STEPS)
+        self._database = database
+        self._held: tuple[int, dict[str, tuple[bytes, Token]]] = (-1, {})
 
     @classmethod
-    def exist(cls, data: Path) -> bool:
-        """Whether the folder has any; makes no file."""
-        if not (data / FILE).exists():
-            return False
-        tokens = cls(data)
-        try:
-            return bool(tokens.all())
-        finally:
-            tokens.close()
+    def exist(cls, database: Database | None) -> bool:
+        """Whether the database has any, if there is one; makes no table."""
+        return database is not None and database.applied(COMPONENT) > 0 and bool(cls(database).all())
 
     def create(self, user: str, scope: Scope, note: str = "") -> NewToken:
         """A new token for a user. A token has 256 random bits, so a plain hash of it cannot be undone by guessing."""
@@ -79,14 +66,17 @@ class Tokens:
             raise InvalidArgument(f"a user's name is one line of 1 to {LONGEST_USER} bytes; got {user[:40]!r}")
         if scope not in SCOPES:
             raise InvalidArgument(f"no scope {scope!r}; known: {', '.join(SCOPES)}")
-        token = Token(secrets.token_hex(6), user, scope, note, time.time())
-        secret = secrets.token_urlsafe(32)
-        with self._database.writing() as connection:
-            connection.execute(
-                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?)",
-                (token.id, _hash(secret), token.user, token.scope, token.note, token.created),
+        token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+
+        def work(tx: Transaction) -> list[Row]:
+            return tx.rows(
+                "INSERT INTO tokens(id, hash, user_name, scope, note, created) VALUES ($1, $2, $3, $4, $5, $6) "
+                f"RETURNING {COLUMNS}",
+                *(token_id, _hash(secret), user, scope, note, tx.now()),
             )
-        return NewToken(token, f"{PREFIX}_{token.id}_{secret}")
+
+        [row] = self._database.write(work, scope=COMPONENT)
+        return NewToken(Token(*row), f"{PREFIX}_{token_id}_{secret}")
 
     def all(self) -> list[Token]:
         """All of them, the oldest first."""
@@ -94,12 +84,12 @@ class Tokens:
 
     def revoke(self, token_id: str) -> Token:
         """Make a token worthless."""
-        found = self._read().get(token_id)
-        if found is None:
+        gone = self._database.write(
+            lambda tx: tx.rows(f"DELETE FROM tokens WHERE id = $1 RETURNING {COLUMNS}", token_id), scope=COMPONENT
+        )
+        if not gone:
             raise NotFound(f"no token has the id {token_id!r}; `homing tokens list` shows them")
-        with self._database.writing() as connection:
-            connection.execute("DELETE FROM tokens WHERE id = ?", (token_id,))
-        return found[1]
+        return Token(*gone[0])
 
     def check(self, given: str) -> Token:
         """The token that was sent. Raises Unauthorized; how long that takes tells nothing about the right one."""
@@ -111,18 +101,15 @@ class Tokens:
             raise Unauthorized("this token is not valid (any more); create one with `homing tokens create`")
         return token
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
-
     def _read(self) -> dict[str, tuple[bytes, Token]]:
+        # Before reading: a commit that comes between the two is then noticed the next time.
         version = self._database.version()
-        if version != self._version:
-            with self._database.reading() as connection:
-                found = rows(connection, "SELECT id, hash, user, scope, note, created FROM tokens")
-            self._known = {row[0]: (row[1], Token(row[0], *row[2:])) for row in found}
-            self._version = version
-        return self._known
+        seen, known = self._held
+        if version != seen:
+            found = self._database.read(lambda tx: tx.rows(f"SELECT hash, {COLUMNS} FROM tokens"))
+            known = {row[1]: (row[0], Token(*row[1:])) for row in found}
+            self._held = (version, known)
+        return known
 
 
 def _hash(secret: str) -> bytes:

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 from homing.config import load, refer
+from homing.database.lazy import LazyDatabase
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
@@ -15,7 +16,6 @@ from homing.models.choice import Models
 
 log = logging.getLogger(__name__)
 
-DATABASE = "homing.db"
 CACHE = "cache.db"
 
 
@@ -24,7 +24,8 @@ class CurrentModel:
 
     def __init__(self, data: Path, models: Models | None, embedder: EmbeddingProvider | None) -> None:
         self._given = embedder
-        self._owned = _models_of(data) if models is None and embedder is None else None
+        self._database = LazyDatabase(data / "homing.db")
+        self._owned = _models_of(data, self._database) if models is None and embedder is None else None
         self._models = models or self._owned
 
     def ensure_default(self) -> None:
@@ -73,12 +74,13 @@ class CurrentModel:
         """Let go of what was opened here."""
         if self._owned is not None:
             self._owned.close()
+        self._database.close()
 
 
-def _models_of(data: Path) -> Models:
+def _models_of(data: Path, database: LazyDatabase) -> Models:
     settings = load().settings
     return Models(
-        data / DATABASE,
+        database,
         Surroundings(refer, settings.models, data / CACHE, settings.proxy),
         named=lambda: Cached(LocalProvider(), data / CACHE, by_kind=False),
         explicit=False,

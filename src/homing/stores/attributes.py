@@ -11,15 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from homing.errors import InvalidArgument
-from homing.stores.arguments import check_metadata
-from homing.stores.store import SearchOptions
-
 LONGEST = 120
 """Characters of a canonical value that are kept as they are."""
-
-Filter = tuple[tuple[str, tuple[str, ...]], ...]
-"""For each key the canonical values of which a record must have one."""
 
 
 def attributes(metadata: Mapping[str, Any]) -> set[tuple[str, str]]:
@@ -57,21 +50,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
-
-
-def wanted(options: SearchOptions | None) -> Filter:
-    """The filter of a search; an empty one lets everything through."""
-    if options is None or not options.metadata_filter:
-        return ()
-    if not isinstance(options.metadata_filter, Mapping):
-        raise InvalidArgument(f"metadata_filter is a mapping; got {type(options.metadata_filter).__name__}")
-    check_metadata(options.metadata_filter, "metadata_filter")
-    return tuple(
-        (
-            key,
-            tuple(sorted({canonical(item) for item in value}))
-            if isinstance(value, list | tuple)
-            else (canonical(value),),
-        )
-        for key, value in sorted(options.metadata_filter.items())
-    )

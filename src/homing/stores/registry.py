@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
+from homing.database import Database
 from homing.errors import InvalidArgument, NotFound
 from homing.stores.store import Store
 
 
 def open_store(
-    url: str | Path, *, dimensions: int | None = None, row_security: bool = False, existing: bool = False
+    url: str | Path,
+    *,
+    dimensions: int | None = None,
+    row_security: bool = False,
+    existing: bool = False,
+    database: Callable[[], Database] | None = None,
 ) -> Store:
     """Open the store at an address, made there if nothing is; with `existing` that is refused with NotFound.
 
@@ -21,9 +27,16 @@ def open_store(
     `postgresql://user:password@host:port/database`, to which `?schema=…&read_url=…&statement_timeout=…` may be added
     (the name of the schema, the escaped address of a replica, seconds). `dimensions` is the width that every vector
     must have; without it each collection takes the width of its first vector. `row_security` lets a PostgreSQL server
-    keep users apart.
+    keep users apart. `database` opens the one that an app keeps its rows in: a store in the same place shares it.
     """
     address = str(url)
+    if database is not None and not row_security and _is_sqlite(address):
+        from homing.database.sqlite import SqliteDatabase
+        from homing.stores.sqlite.store import SqliteStore
+
+        opened = database()
+        if isinstance(opened, SqliteDatabase):
+            return SqliteStore(opened, dimensions=dimensions)
     scheme, separator, rest = address.partition("://")
     place = _place(scheme, rest) if separator else Path(address)
     if existing and place is not None and not place.exists():
@@ -41,6 +54,10 @@ def open_store(
     if scheme not in _SCHEMES:
         raise InvalidArgument(f"no store for {scheme!r}; use one of: {_known()}, or a path ending in .db")
     return _SCHEMES[scheme](rest, dimensions)
+
+
+def _is_sqlite(address: str) -> bool:
+    return address.startswith("sqlite://") or ("://" not in address and address.endswith(".db"))
 
 
 def _place(scheme: str, rest: str) -> Path | None:

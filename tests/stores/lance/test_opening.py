@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.errors import InvalidArgument, StoreCorrupt, StoreTooNew
+from homing.errors import InvalidArgument, StoreCorrupt, StoreTooNew, StoreTooOld
 from homing.stores import open_store
 from homing.stores.lance import Address, LanceStore, preload
 from homing.stores.lance.engine import arrow
@@ -90,6 +90,18 @@ def test_a_store_of_a_newer_format_is_refused(folder: Path) -> None:
     lancedb.connect(folder).create_table("homing", schema=schema)
     with pytest.raises(StoreTooNew, match="format 99"):
         LanceStore(folder)
+
+
+def test_a_store_of_the_first_edition_is_refused_and_left_as_it_is(folder: Path) -> None:
+    import lancedb
+
+    pa = arrow()
+    schema = pa.schema([pa.field("collection", pa.string())], metadata={b"homing.format": b"1"})
+    lancedb.connect(folder).create_table("homing", schema=schema)
+    before = everything_in(folder)
+    with pytest.raises(StoreTooOld, match="first edition"):
+        LanceStore(folder)
+    assert everything_in(folder) == before
 
 
 def test_a_lost_table_is_damage_and_not_an_empty_collection(store: LanceStore, folder: Path) -> None:

@@ -142,7 +142,7 @@ def test_a_call_on_several_collections_that_ends_half_way_is_undone(
 
 def test_a_collection_that_was_being_dropped_stays_dropped(store: LanceStore, folder: Path) -> None:
     store.upsert([record("a", 1), record("b", 1, collection="others")])
-    with store.database.writing():
+    with store.tables.writing():
         store._catalog.begin([Entry("things", store._catalog.entries()["things"].table, "dropping")])
     assert store.search("things", vector(1)) == []
     assert "left half changed" in store.check()[0]
@@ -170,7 +170,7 @@ def test_a_failure_in_the_middle_of_a_call_is_undone_at_once(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(store.database._connection), "create_table", full)
+        patch.setattr(type(store.tables._connection), "create_table", full)
         with pytest.raises(StoreError, match="no room left"):
             store.upsert([record("a", 0, 1, text="after", collection=name) for name in ("one", "two")])
     assert [found.text for found in store.get("one", ["a"])] == ["before"]

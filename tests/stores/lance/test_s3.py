@@ -78,7 +78,7 @@ def test_records_are_written_found_and_removed(url: str) -> None:
 @pytest.mark.slow
 def test_two_machines_that_insert_the_same_new_ids_leave_each_once(url: str) -> None:
     here, there = LanceStore(Address.of_url(url)), LanceStore(Elsewhere.of_url(url))
-    assert here.database.lock.path != there.database.lock.path
+    assert here.tables.lock.path != there.tables.lock.path
     here.upsert([record("first", 1)])
     together = threading.Barrier(2)
 

@@ -12,7 +12,7 @@ import pytest
 
 from homing.records import VectorRecord
 from homing.stores.lance import LanceStore
-from homing.stores.lance.rows import Space, space_of
+from homing.stores.lance.rows import Space, serving
 from homing.stores.lance.upkeep import Limits
 from homing.stores.store import SearchOptions
 from homing.testing.store_contract import ids, record, vector
@@ -36,7 +36,7 @@ def settle(store: LanceStore) -> None:
 def space(store: LanceStore) -> Space:
     table = store._catalog.table("things")
     assert table is not None
-    found = space_of(table.schema)
+    found = serving(table.schema)
     assert found is not None
     return found
 
@@ -97,7 +97,8 @@ def test_deletions_alone_are_tidied_up_too(folder: Path) -> None:
 def test_a_large_collection_gets_its_indexes_and_a_small_one_does_not(large: LanceStore) -> None:
     table = large._catalog.table("things")
     assert table is not None
-    assert {index.columns[0] for index in table.handle.list_indices()} == {"id", "attributes", "words", "vector"}
+    indexed = {index.columns[0] for index in table.handle.list_indices()}
+    assert indexed == {"id", "attributes", "words", space(large).column}
     assert space(large).probes > 0
     large.upsert([record("a", 1, collection="small")])
     small = large._catalog.table("small")

@@ -25,7 +25,7 @@ import sqlite_vec  # type: ignore[import-untyped]
 from homing.database.database import Row, Step, T, Work
 from homing.database.sqlite.creation import create
 from homing.database.sqlite.faults import fault, translated
-from homing.database.sqlite.migrations import check_ours, migrate
+from homing.database.sqlite.migrations import applied, check_ours, migrate
 from homing.database.sqlite.statements import statement, value
 from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreReadOnly
 
@@ -88,6 +88,11 @@ class SqliteDatabase:
         self._check_open()
         with self._write_lock, translated(self.path):
             migrate(SqliteTransaction(self._writer), self.path, component, steps)
+
+    def applied(self, component: str) -> int:
+        """How many steps of a component were applied; see `Database.applied`."""
+        with self.reading() as connection:
+            return applied(connection, component)
 
     def read(self, work: Work[T]) -> T:
         """What the work answers; see `Database.read`."""

@@ -65,14 +65,14 @@ def check_ours(connection: apsw.Connection, path: Path) -> None:
 def migrate(transaction: SqliteTransaction, path: Path, component: str, steps: Sequence[Step]) -> None:
     """Bring a component's tables up to date. Many processes may do so at once: one of them does the work."""
     connection = transaction.connection
-    if _applied(connection, path, component, len(steps)) == len(steps):
+    if _check_applied(connection, path, component, len(steps)) == len(steps):
         return
     if connection.readonly("main"):
         raise StoreReadOnly(f"{path} needs an upgrade but cannot be written; make it writable and open it once")
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have done it while this one waited for the lock.
-        done = _applied(connection, path, component, len(steps))
+        done = _check_applied(connection, path, component, len(steps))
         for number, step in enumerate(steps[done:], start=done + 1):
             if isinstance(step, str):
                 for definition in definitions(step):
@@ -88,10 +88,15 @@ def migrate(transaction: SqliteTransaction, path: Path, component: str, steps: S
         raise
 
 
-def _applied(connection: apsw.Connection, path: Path, component: str, known: int) -> int:
-    found: int = connection.execute(
-        "SELECT coalesce(max(number), 0) FROM migrations WHERE component = ?", (component,)
-    ).get
+def applied(connection: apsw.Connection, component: str) -> int:
+    """How many steps of a component were applied."""
+    [(number,)] = rows(connection, "SELECT coalesce(max(number), 0) FROM migrations WHERE component = ?", (component,))
+    return int(number)
+
+
+def _check_applied(connection: apsw.Connection, path: Path, component: str, known: int) -> int:
+    """How many steps were applied; refuses more than this Homing knows."""
+    found = applied(connection, component)
     if found > known:
         raise StoreTooNew(
             f"{path}: {component!r} is at step {found}, this Homing knows {known}; upgrade Homing to open it",

@@ -13,7 +13,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
@@ -28,10 +29,7 @@ logger = logging.getLogger(__name__)
 LEASE = 600.0
 """Seconds after which work begun by another machine, where no lock reaches, is taken for abandoned."""
 
-State = Literal["live", "creating", "writing", "dropping", "aside"]
-SETTLED = ("live", "aside")
-_BESIDE = "\0"
-"""Begins the key of a table that lies beside a collection; no collection has a name with it."""
+State = Literal["live", "creating", "writing", "dropping"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,6 @@ class Entry:
     state: State = "live"
     version: int = 0
     since: float = 0.0
-
-    @classmethod
-    def beside(cls, collection: str, model: str, table: str, *, gone: bool = False) -> Entry:
-        """A table with vectors of a model that do not answer for a collection, or one that is to go."""
-        return cls(f"{_BESIDE}{model}{_BESIDE}{collection}", table, "dropping" if gone else "aside")
 
     @property
     def visible(self) -> bool:
@@ -89,25 +82,11 @@ class Catalog:
         entry = self.entries().get(collection)
         return None if entry is None or not entry.visible else self.open(entry)
 
-    def aside(self, collection: str) -> list[Entry]:
-        """The tables that lie beside a collection."""
-        ending = f"{_BESIDE}{collection}"
-        return [
-            entry
-            for key, entry in sorted(self.entries().items())
-            if entry.state == "aside" and key.startswith(_BESIDE) and key.endswith(ending) and key.count(_BESIDE) == 2
-        ]
-
-    def put(self, entries: Iterable[Entry]) -> None:
-        """Write entries as they are, all in one commit. The lock must be held."""
-        self._write(list(entries))
-
-    def let_go(self, entries: Iterable[Entry]) -> None:
-        """Remove entries with their tables. The lock must be held."""
-        dropping = [replace(entry, state="dropping") for entry in entries]
-        if dropping:
-            self.begin(dropping)
-            self.undo(dropping)
+    def drop(self, entry: Entry) -> None:
+        """Remove a collection with its table. The lock must be held."""
+        dropping = [replace(entry, state="dropping")]
+        self.begin(dropping)
+        self.undo(dropping)
 
     def open(self, entry: Entry) -> Table:
         """The table of an entry, kept open."""
@@ -127,6 +106,17 @@ class Catalog:
     def end(self, entries: Iterable[Entry]) -> None:
         """It is done, for all of them at once. The lock must be held."""
         self._write([replace(entry, state="live", version=0, since=0.0) for entry in entries])
+
+    @contextmanager
+    def as_one(self, entries: list[Entry]) -> Iterator[None]:
+        """Several commits that count as one: what is done inside is undone if it fails or is killed before its end."""
+        self.begin(entries)
+        try:
+            yield
+            self.end(entries)
+        except BaseException:
+            self.undo(entries)
+            raise
 
     def settle(self) -> None:
         """Undo what was begun and not ended. The lock must be held, so nobody on this machine is still at it."""
@@ -165,7 +155,7 @@ class Catalog:
         return [
             entry
             for entry in self.entries().values()
-            if entry.state not in SETTLED and (not shared or time.time() - entry.since > LEASE)
+            if entry.state != "live" and (not shared or time.time() - entry.since > LEASE)
         ]
 
     def _check_complete(self) -> None:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew
+from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew, StoreTooOld
 from homing.stores.lance.address import LOCK, Address
 from homing.stores.lance.durable import durable
 from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, Reader, arrow, lancedb, run
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 MARK = "homing"
 """The table that marks a place; the catalog of collections keeps its rows in it."""
-FORMAT = 1
+FORMAT = 2
 _FORMAT_KEY = b"homing.format"
 
 
@@ -145,6 +145,12 @@ class Database:
         if int(found) > FORMAT:
             raise StoreTooNew(
                 f"{self.address} has format {int(found)}, this Homing knows {FORMAT}; upgrade Homing to open it",
+                details={"path": str(self.address), "found": int(found), "known": FORMAT},
+            )
+        if int(found) < FORMAT:
+            raise StoreTooOld(
+                f"{self.address} was made by the first edition of Homing, which this one does not read; "
+                "move it away and add your texts again",
                 details={"path": str(self.address), "found": int(found), "known": FORMAT},
             )
         return Table(self, MARK, handle)

@@ -21,9 +21,9 @@ def translated(address: Address) -> Iterator[None]:
 
 
 def is_gone(error: BaseException) -> bool:
-    """Whether a file was missing: it was cleaned up or dropped while it was read, or it is lost."""
-    text = str(error).lower()
-    return "not found" in text or "no such file" in text
+    """Whether a file or column was missing: it was cleaned up or dropped while it was read, or it is lost."""
+    text = str(error.__cause__ or error).lower()
+    return any(mark in text for mark in ("not found", "no such file", "no field named", "does not exist in schema"))
 
 
 def fault(address: Address, error: Exception) -> StoreError:

@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from homing.records import VectorRecord
-from homing.stores.lance.engine import Handle
-from homing.stores.lance.rows import STORED, VECTOR, records_of
+from homing.stores.lance.engine import ArrowTable
+from homing.stores.lance.rows import STORED, Space, records_of, serving, spaces_of, text_of
 from homing.stores.lance.table import Table, any_of, quoted
 
 PAGE = 500
 
 
-def with_ids(table: Table, collection: str, ids: list[str]) -> dict[str, VectorRecord]:
-    """The records that exist."""
-    found: dict[str, VectorRecord] = {}
+def pages(table: Table, ids: list[str], columns: list[str] | None, condition: str = "") -> Iterator[ArrowTable]:
+    """The rows with these ids that fulfil a further condition, page by page; without columns, all of theirs."""
     for start in range(0, len(ids), PAGE):
-        rows = (
-            table.handle.search()
-            .where(any_of("id", ids[start : start + PAGE]))
-            .select(_columns(table.handle))
-            .limit(None)
-            .to_arrow()
-        )
-        found.update((record.id, record) for record in records_of(rows, collection))
-    return found
+        asked = table.handle.search().where(any_of("id", ids[start : start + PAGE]) + condition)
+        yield (asked if columns is None else asked.select(columns)).limit(None).to_arrow()
+
+
+def with_ids(table: Table, collection: str, ids: list[str], *, embeddings: bool = True) -> dict[str, VectorRecord]:
+    """The records that exist, with the vectors that are searched or without any."""
+    space = serving(table.schema) if embeddings else None
+    found = (records_of(page, collection, space) for page in pages(table, ids, _columns(space)))
+    return {record.id: record for records in found for record in records}
+
+
+def texts_with_ids(table: Table, ids: list[str], lacking: str) -> dict[str, str]:
+    """The texts of the records that exist; with `lacking`, of those without a vector of this model."""
+    space = next((one for one in spaces_of(table.schema) if one.model == lacking), None)
+    condition = "" if space is None else f" AND {space.lacking}"
+    rows = (row for page in pages(table, ids, ["id", "text", "exact"], condition) for row in page.to_pylist())
+    return {row["id"]: text_of(row) for row in rows}
 
 
 def after(table: Table, collection: str, last: str | None) -> Iterator[VectorRecord]:
@@ -34,10 +41,11 @@ def after(table: Table, collection: str, last: str | None) -> Iterator[VectorRec
     if last is not None:
         query = query.where(f"id > {quoted(last)}")
     rows = query.to_arrow().sort_by("id")
-    columns = _columns(snapshot)
+    space = serving(snapshot.schema)
+    columns = _columns(space)
     for start in range(0, len(rows), PAGE):
         page = snapshot.take_row_ids(rows["_rowid"][start : start + PAGE].to_pylist()).select(columns).to_arrow()
-        for record in records_of(page.sort_by("id"), collection):
+        for record in records_of(page.sort_by("id"), collection, space):
             # A key that is there twice (written around us) is one record.
             if record.id != last:
                 yield record
@@ -50,5 +58,5 @@ def ids_of(table: Table) -> list[str]:
     return sorted(set(rows["id"].to_pylist()))
 
 
-def _columns(handle: Handle) -> list[str]:
-    return [*STORED, VECTOR] if VECTOR in handle.schema.names else STORED
+def _columns(space: Space | None) -> list[str]:
+    return STORED if space is None else [*STORED, space.column]

@@ -7,14 +7,16 @@ exact       text     null, or both of them as escaped JSON where UTF-8 cannot ho
 metadata    text     JSON
 attributes  texts    each metadata pair as `"key"=value`, canonical, to be compared by equality
 words       text     the tokens of the keyword leg, separated by spaces
-text_hash   text     of the text that was embedded; null where there is no vector
-vector      floats   of unit length; the column is there from the first vector on and names its model
+text_hash   text     of the text as it was given
+vector_…    floats   vectors of one model, of unit length; the column names the model
+hash_…      text     of the text that such a vector was made of; null where there is no vector
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,45 +32,101 @@ from homing.text.tokens import tokens
 from homing.vectors import Matrix, Vector
 
 VECTOR = "vector"
+"""The vector column of a table that has only one; in the table of a collection the names of several begin so."""
 SHOWN = ["id", "text", "exact", "metadata"]
 """The columns of a match."""
 STORED = [*SHOWN, "keywords"]
 """The columns a record is read back from, besides its vector."""
 _MODEL = b"homing.model"
+SERVES = "homing.serves"
+"""A note on the vector column that is searched; empty on the others."""
 PROBES = "homing.probes"
 """A note on the vector column: how many partitions of its index a search reads; `0` where an index does not pay."""
 INDEXED = "homing.indexed"
 """A note on the vector column: how many rows there were when that was found out."""
 
+Vectors = Mapping[str, Vector]
+"""Vectors of one record, by the column they belong in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What the vectors of a table are: their model, their width, and how their index is read."""
+    """The vectors of one model in a table: their column, whether they are searched, and how their index is read."""
 
     model: str
     dimensions: int
+    column: str = VECTOR
+    serves: bool = False
     probes: int = 0
     indexed: int = 0
 
+    @property
+    def hashes(self) -> str:
+        """The column that says of which text each vector was made."""
+        return self.column.replace(VECTOR, "hash", 1)
 
-def space_of(schema: ArrowSchema) -> Space | None:
-    """The space of a table's vectors; None where it never had any."""
-    if VECTOR not in schema.names:
+    @property
+    def columns(self) -> list[str]:
+        """Its two columns."""
+        return [self.column, self.hashes]
+
+    @property
+    def held(self) -> str:
+        """The condition that a row has a vector of its text."""
+        return f"{self.hashes} = text_hash"
+
+    @property
+    def lacking(self) -> str:
+        """The condition that it has none."""
+        return f"({self.hashes} IS NULL OR {self.hashes} <> text_hash)"
+
+    @property
+    def fields(self) -> list[Any]:
+        """Its two columns as parts of a schema."""
+        return [
+            vector_field(self.model, self.dimensions, self.column, serves=self.serves),
+            arrow().field(self.hashes, arrow().string()),
+        ]
+
+
+def new_space(model: str, dimensions: int, *, serves: bool) -> Space:
+    """Room for the vectors of a model in the table of a collection."""
+    name = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
+    return Space(model, dimensions, f"{VECTOR}_{name}", serves)
+
+
+def space_of(schema: ArrowSchema, column: str = VECTOR) -> Space | None:
+    """The space of a vector column; None where there is no such column."""
+    if column not in schema.names:
         return None
-    field = schema.field(VECTOR)
+    field = schema.field(column)
     notes = field.metadata or {}
     return Space(
         notes.get(_MODEL, b"").decode(),
         field.type.list_size,
+        column,
+        bool(notes.get(SERVES.encode())),
         int(notes.get(PROBES.encode(), b"0")),
         int(notes.get(INDEXED.encode(), b"0")),
     )
 
 
-def vector_field(model: str, dimensions: int) -> Any:
+def spaces_of(schema: ArrowSchema) -> list[Space]:
+    """The spaces of a collection, the one that is searched first."""
+    found = (space_of(schema, name) for name in schema.names if name.startswith(f"{VECTOR}_"))
+    return sorted((space for space in found if space is not None), key=lambda space: (not space.serves, space.model))
+
+
+def serving(schema: ArrowSchema) -> Space | None:
+    """The space of a collection that is searched."""
+    return next((space for space in spaces_of(schema) if space.serves), None)
+
+
+def vector_field(model: str, dimensions: int, column: str = VECTOR, *, serves: bool = False) -> Any:
     """The column for vectors of a model."""
     pa = arrow()
-    return pa.field(VECTOR, pa.list_(pa.float32(), dimensions), metadata={_MODEL: model.encode()})
+    notes = {_MODEL: model.encode(), **({SERVES.encode(): b"yes"} if serves else {})}
+    return pa.field(column, pa.list_(pa.float32(), dimensions), metadata=notes)
 
 
 def schema_for(batch: Batch) -> ArrowSchema:
@@ -82,16 +140,17 @@ def schema_for(batch: Batch) -> ArrowSchema:
         pa.field("metadata", pa.string(), nullable=False),
         pa.field("attributes", pa.list_(pa.string()), nullable=False),
         pa.field("words", pa.string(), nullable=False),
-        pa.field("text_hash", pa.string()),
+        pa.field("text_hash", pa.string(), nullable=False),
     ]
     if batch.embedded:
-        fields.append(vector_field(batch.model, batch.vectors.shape[1]))
+        fields += new_space(batch.model, batch.vectors.shape[1], serves=True).fields
     return pa.schema(fields, metadata={b"homing.collection": batch.collection.encode()})
 
 
-def rows_of(batch: Batch, schema: ArrowSchema) -> ArrowTable:
-    """A batch as rows with these columns."""
+def rows_of(batch: Batch, schema: ArrowSchema, kept: Mapping[str, Vectors] | None = None) -> ArrowTable:
+    """A batch as rows with these columns; `kept` are vectors by id that its records have already."""
     records = batch.records
+    hashes = [text_hash(record.text) for record in records]
     columns: dict[str, Any] = {
         "id": [record.id for record in records],
         "text": [_readable(record.text) for record in records],
@@ -99,12 +158,37 @@ def rows_of(batch: Batch, schema: ArrowSchema) -> ArrowTable:
         "exact": [_exact(record) for record in records],
         "metadata": [_json(record.metadata) for record in records],
         "attributes": [sorted(attribute(*pair) for pair in attributes(record.metadata)) for record in records],
-        "words": [" ".join(tokens(record.text if record.keywords is None else record.keywords)) for record in records],
-        "text_hash": [None if record.embedding is None else text_hash(record.text) for record in records],
+        "words": [words_of(record.text, record.keywords) for record in records],
+        "text_hash": hashes,
     }
-    if VECTOR in schema.names:
-        columns[VECTOR] = _vector_array(batch, schema.field(VECTOR).type.list_size)
+    for space in spaces_of(schema):
+        vectors = [kept[record.id].get(space.column) if kept and record.id in kept else None for record in records]
+        if space.model == batch.model:
+            for at, vector in zip(batch.embedded, batch.vectors, strict=True):
+                vectors[at] = vector
+        columns |= vector_columns(space, vectors, hashes)
     return arrow().table(columns, schema=schema)
+
+
+def vector_columns(space: Space, vectors: Sequence[Vector | None], hashes: Sequence[str]) -> dict[str, Any]:
+    """The two columns of a space: the vectors of rows, where they have one, and the hashes of their texts."""
+    pa = arrow()
+    there = np.array([vector is not None for vector in vectors], bool)
+    wide = np.zeros((len(vectors), space.dimensions), np.float32)
+    if there.any():
+        wide[there] = np.stack([vector for vector in vectors if vector is not None])
+    made_of = [known if has else None for known, has in zip(hashes, there, strict=True)]
+    return {
+        space.column: pa.FixedSizeListArray.from_arrays(
+            pa.array(wide.reshape(-1)), space.dimensions, mask=pa.array(~there)
+        ),
+        space.hashes: pa.array(made_of, pa.string()),
+    }
+
+
+def words_of(text: str, keywords: str | None) -> str:
+    """What the keyword leg reads of a record."""
+    return " ".join(tokens(text if keywords is None else keywords))
 
 
 def attribute(key: str, value: str) -> str:
@@ -112,12 +196,11 @@ def attribute(key: str, value: str) -> str:
     return f"{json.dumps(key)}={value}"
 
 
-def records_of(rows: ArrowTable, collection: str) -> Iterator[VectorRecord]:
-    """The records of rows, in their order."""
-    space = space_of(rows.schema)
-    vectors = vectors_of(rows) if space is not None else [None] * len(rows)
-    for row, vector in zip(_stored(rows), vectors, strict=True):
-        text, keywords = _texts(row)
+def records_of(rows: ArrowTable, collection: str, space: Space | None) -> Iterator[VectorRecord]:
+    """The records of rows, in their order, with the vectors of a space."""
+    vectors = vectors_of(rows, space.column) if space is not None else [None] * len(rows)
+    for row, vector in zip(rows.select(STORED).to_pylist(), vectors, strict=True):
+        text, keywords = texts_of(row)
         yield VectorRecord(
             row["id"],
             collection,
@@ -129,21 +212,20 @@ def records_of(rows: ArrowTable, collection: str) -> Iterator[VectorRecord]:
         )
 
 
-def vectors_of(rows: ArrowTable) -> list[Vector | None]:
+def vectors_of(rows: ArrowTable, column: str) -> list[Vector | None]:
     """The vector of each row, where it has one."""
-    column = rows.column(VECTOR).combine_chunks()
-    there = column.is_valid().to_numpy(zero_copy_only=False)
+    there = rows.column(column).combine_chunks().is_valid().to_numpy(zero_copy_only=False)
     found: list[Vector | None] = [None] * len(rows)
-    for position, vector in zip(np.flatnonzero(there).tolist(), matrix_of(rows), strict=True):
+    for position, vector in zip(np.flatnonzero(there).tolist(), matrix_of(rows, column), strict=True):
         found[position] = vector
     return found
 
 
-def matrix_of(rows: ArrowTable) -> Matrix:
+def matrix_of(rows: ArrowTable, column: str = VECTOR) -> Matrix:
     """The vectors of those rows that have one."""
-    column = rows.column(VECTOR).combine_chunks().drop_null()
-    flat = column.flatten().to_numpy(zero_copy_only=False)
-    return np.array(flat, np.float32).reshape(len(column), column.type.list_size)
+    held = rows.column(column).combine_chunks().drop_null()
+    flat = held.flatten().to_numpy(zero_copy_only=False)
+    return np.array(flat, np.float32).reshape(len(held), held.type.list_size)
 
 
 def match_of(
@@ -154,17 +236,13 @@ def match_of(
     return Match(row["id"], collection, distance, metadata, text_of(row), score)
 
 
-def _stored(rows: ArrowTable) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = rows.select(STORED).to_pylist()
-    return found
-
-
 def text_of(row: dict[str, Any]) -> str:
     """The text of a row with the columns `text` and `exact`."""
     return row["text"] if row["exact"] is None else json.loads(row["exact"])[0]  # type: ignore[no-any-return]
 
 
-def _texts(row: dict[str, Any]) -> tuple[str, str | None]:
+def texts_of(row: dict[str, Any]) -> tuple[str, str | None]:
+    """The text and the keywords of a row with the columns `text`, `keywords` and `exact`."""
     if row["exact"] is not None:
         text, keywords = json.loads(row["exact"])
         return text, keywords
@@ -185,13 +263,3 @@ def _json(metadata: Metadata) -> str:
     # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
     found = json.dumps(dict(metadata), ensure_ascii=False, separators=(",", ":"))
     return found if is_encodable(found) else json.dumps(dict(metadata), separators=(",", ":"))
-
-
-def _vector_array(batch: Batch, width: int) -> Any:
-    pa = arrow()
-    wide = np.zeros((len(batch.records), width), np.float32)
-    missing = np.ones(len(batch.records), bool)
-    if batch.embedded:
-        wide[batch.embedded] = batch.vectors
-        missing[batch.embedded] = False
-    return pa.FixedSizeListArray.from_arrays(pa.array(wide.reshape(-1)), width, mask=pa.array(missing))

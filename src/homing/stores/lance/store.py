@@ -7,25 +7,29 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
+from homing.database import Transaction
+from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_space, checked_text
-from homing.stores.attributes import wanted
+from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.batches import batches
-from homing.stores.lance import checkup, reading, switching, text_search, vector_search
+from homing.stores.filters import wanted
+from homing.stores.lance import checkup, models, reading, text_search, vector_search
 from homing.stores.lance.address import Address
-from homing.stores.lance.catalog import Catalog
+from homing.stores.lance.catalog import Catalog, Entry
 from homing.stores.lance.database import Database
 from homing.stores.lance.faults import fault, is_gone, translated
-from homing.stores.lance.filtering import condition
+from homing.stores.lance.filtering import Narrowed
 from homing.stores.lance.indexes import key_index, labels_index, words_index
-from homing.stores.lance.rows import space_of
+from homing.stores.lance.rows import SHOWN, match_of, serving
 from homing.stores.lance.table import Table, any_of
 from homing.stores.lance.upkeep import Limits, Upkeep
 from homing.stores.lance.vector_index import VectorIndex
-from homing.stores.lance.writing import EMBEDDED, Writer
-from homing.stores.store import CollectionInfo, SearchOptions
-from homing.stores.switching import SpaceInfo
+from homing.stores.lance.word_statistics import Statistics, WordStatistics
+from homing.stores.lance.writing import Writer
+from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
+from homing.text.tokens import query_terms
 from homing.vectors import Vector, as_vector
 
 T = TypeVar("T")
@@ -39,17 +43,22 @@ class LanceStore:
 
     Vectors are kept at unit length, exactly, and searched exactly: by a scan while they are few, later through an index
     whose candidates are compared exactly. Several processes of one machine may write at once; a read sees everything
-    that was committed before it began, by whomever. One call that writes to several collections is all or nothing, also
-    when the process is killed, but somebody who reads meanwhile may see one collection before the other.
+    that was committed before it began, by whomever. A record is one row and changes in one commit. One call that writes
+    to several collections is all or nothing, also when the process is killed, but somebody who reads meanwhile may see
+    one collection before the other.
     """
+
+    database: None = None
+    """LanceDB has no transactions that a write could join."""
 
     def __init__(
         self, address: Address | str | Path, *, dimensions: int | None = None, limits: Limits | None = None
     ) -> None:
-        self.database = Database(address)
+        self.tables = Database(address)
         self.dimensions = dimensions
-        self._catalog = Catalog(self.database)
-        self._models: dict[str, tuple[int, str]] = {}
+        self._catalog = Catalog(self.tables)
+        self._models: WeakKeyDictionary[Table, tuple[int, str]] = WeakKeyDictionary()
+        self._words = WordStatistics()
         limits = limits or Limits()
         self._upkeep = Upkeep(
             (key_index(from_rows=limits.lookup), labels_index(from_rows=limits.lookup), words_index()),
@@ -57,52 +66,123 @@ class LanceStore:
             limits=limits,
         )
 
-    def upsert(self, records: Iterable[VectorRecord]) -> int:
-        """Write records; see `Store.upsert`. Everything that can be worked out is, before the lock is taken."""
-        self.database.check_open()
+    def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
+        """Write records; see `Store.write`. Everything that can be worked out is, before the lock is taken."""
+        _refuse(transaction)
+        self.tables.check_open()
         prepared = batches(records, self.dimensions)
         if not prepared:
             return 0
-        with self.database.writing():
-            written = Writer(self.database, self._catalog).upsert(prepared)
+        with self.tables.writing():
+            written = Writer(self.tables, self._catalog).write(prepared)
         for table in written:
             self._upkeep.wrote(table)
         return sum(len(batch.records) for batch in prepared)
 
+    def upsert(self, records: Iterable[VectorRecord]) -> int:
+        """Write records; see `VectorStore.upsert`."""
+        return self.write(records)
+
+    def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
+        """Remove records; see `Store.delete`."""
+        _refuse(transaction)
+        checked_name(collection, "collection")
+        unwanted = checked_names(ids, "id")
+        if not unwanted:
+            self.tables.check_open()
+            return 0
+        with self._changing(collection) as entry:
+            if entry is None:
+                return 0
+            return self._catalog.open(entry).delete(any_of("id", list(dict.fromkeys(unwanted))))
+
+    def drop(self, collection: str) -> int:
+        """Remove a collection; see `Store.drop`."""
+        checked_name(collection, "collection")
+        with self._changing(collection) as entry:
+            if entry is None:
+                return 0
+            count = self._catalog.open(entry).count()
+            self._catalog.drop(entry)
+            return count
+
+    def search_vector(
+        self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
+    ) -> list[Near]:
+        """The nearest records; see `Store.search_vector`."""
+        found = self._nearest(collection, vector, limit, options, ["id"])
+        return [Near(row["id"], cosine) for cosine, row in found]
+
+    def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
+        """The records that share words with the query; see `Store.search_words`.
+
+        In a collection of at most `word_statistics.TEXTS` texts everything is exact. In a larger one BM25 is LanceDB's,
+        which weighs a text by those that its index had last. `mass` is an estimate then: the frequency of a word is
+        that among so many texts from everywhere; of a word that those lack, it is the number of texts in `found` that
+        hold it.
+        """
+        checked_name(collection, "collection")
+        limit, terms, asked = checked_limit(limit), _terms(query), Narrowed.by(wanted(options))
+
+        def ask(table: Table) -> Words:
+            known = self._words.of(table)
+            found = _worded(table, known, terms, limit, asked, ["id"])
+            mass = known.mass(terms, [row["words"] for _, row in found])
+            return Words(tuple(Worded(row["id"], bm25) for bm25, row in found), mass, known.idf(1))
+
+        return self._read(collection, ask, Words()) if limit else Words()
+
+    def measure(
+        self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
+    ) -> list[Measured]:
+        """What both legs say of these records; see `Store.measure`."""
+        checked_name(collection, "collection")
+        terms, asked = _terms(query), checked_names(ids, "id")
+        row = None if vector is None else as_vector(vector, dimensions=self.dimensions)
+        each = list(dict.fromkeys(asked))
+
+        def ask(table: Table) -> list[Measured]:
+            near = vector_search.measure(table, collection, row, each)
+            words = text_search.measure(table, self._words.of(table), terms, each) if terms else {}
+            return [Measured(name, near[name], words.get(name, 0.0)) for name in asked if name in near]
+
+        return self._read(collection, ask, []) if asked else []
+
     def search(
         self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The nearest records; see `Store.search`."""
-        checked_name(collection, "collection")
-        query, limit = as_vector(vector, dimensions=self.dimensions), checked_limit(limit)
-        asked = condition(wanted(options))
-        model = options.model if options is not None else ""
-
-        def ask(table: Table) -> list[Match]:
-            return vector_search.search(table, collection, query, limit, asked, model) if limit else []
-
-        return self._read(collection, ask, [])
+        """The nearest records; see `VectorStore.search`."""
+        found = self._nearest(collection, vector, limit, options, SHOWN)
+        return [match_of(row, collection, distance=1 - cosine) for cosine, row in found]
 
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The records that share words with the query; see `Store.search_text`."""
+        """The records that share words with the query; see `VectorStore.search_text`."""
         checked_name(collection, "collection")
-        checked_text(query, "a query")
-        limit, asked = checked_limit(limit), condition(wanted(options))
+        limit, terms, asked = checked_limit(limit), _terms(query), Narrowed.by(wanted(options))
 
         def ask(table: Table) -> list[Match]:
-            return text_search.search(table, collection, query, limit, asked) if limit else []
+            found = _worded(table, self._words.of(table), terms, limit, asked, SHOWN)
+            return [match_of(row, collection, score=bm25) for bm25, row in found]
 
-        return self._read(collection, ask, [])
+        return self._read(collection, ask, []) if limit else []
 
-    def get(self, collection: str, ids: Sequence[str]) -> list[VectorRecord]:
-        """The records that exist, in the order asked for; see `Store.get`."""
+    def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
+        """The records that exist, in the order asked for; see `Store.get`. Without `embeddings` no vector is read."""
         checked_name(collection, "collection")
         asked = checked_names(ids, "id")
         nothing: dict[str, VectorRecord] = {}
-        found = self._read(collection, lambda table: reading.with_ids(table, collection, asked), nothing)
+        found = self._read(
+            collection, lambda table: reading.with_ids(table, collection, asked, embeddings=embeddings), nothing
+        )
         return [found[name] for name in asked if name in found]
+
+    def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
+        """The texts of the records that exist, by id; see `Store.texts`."""
+        checked_name(collection, "collection")
+        asked = checked_names(ids, "id")
+        return self._read(collection, lambda table: reading.texts_with_ids(table, asked, lacking), {})
 
     def ids(self, collection: str) -> list[str]:
         """Every id in order; see `Store.ids`."""
@@ -113,7 +193,7 @@ class LanceStore:
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. As of one commit, unless it is cleaned up while it is being read."""
         checked_name(collection, "collection")
-        self.database.check_open()
+        self.tables.check_open()
         return self._all(collection)
 
     def _all(self, collection: str) -> Iterator[VectorRecord]:
@@ -127,40 +207,8 @@ class LanceStore:
                     last = record.id
                     yield record
                 return
-            except (RuntimeError, ValueError, OSError) as error:
-                if attempt == ATTEMPTS - 1 or not is_gone(error):
-                    raise fault(self.database.address, error) from error
-
-    def delete(self, collection: str, ids: Sequence[str]) -> int:
-        """Remove records everywhere; see `Store.delete`."""
-        checked_name(collection, "collection")
-        unwanted = checked_names(ids, "id")
-        if not unwanted:
-            self.database.check_open()
-            return 0
-        with self.database.writing():
-            self._catalog.settle()
-            self._catalog.check_free([collection])
-            table = self._catalog.table(collection)
-            if table is None:
-                return 0
-            removed = table.delete(any_of("id", list(dict.fromkeys(unwanted))))
-        self._upkeep.wrote(table)
-        return removed
-
-    def drop(self, collection: str) -> int:
-        """Remove a collection; see `Store.drop`."""
-        checked_name(collection, "collection")
-        with self.database.writing():
-            self._catalog.settle()
-            self._catalog.check_free([collection])
-            entry = self._catalog.entries().get(collection)
-            if entry is None:
-                return 0
-            count = self._catalog.open(entry).count()
-            self._catalog.let_go([entry, *self._catalog.aside(collection)])
-        self._upkeep.wrote(self.database.mark)
-        return count
+            except (StoreError, RuntimeError, ValueError, OSError) as error:
+                self._check_gone(error, attempt)
 
     def collections(self) -> list[CollectionInfo]:
         """The collections that have records; see `Store.collections`."""
@@ -168,80 +216,61 @@ class LanceStore:
         found = [self._read(name, _counted(name), None) for name in names]
         return [info for info in found if info is not None and info.records]
 
+    def put_vectors(self, collection: str, model: str, vectors: Sequence[NewVector]) -> set[str]:
+        """Give records vectors of a model; see `Store.put_vectors`. One that has such a vector is passed over, too."""
+        checked_name(collection, "collection")
+        checked_name(model, "model")
+        self.tables.check_open()
+        if not vectors:
+            return set()
+        width = self.dimensions or len(vectors[0].embedding)
+        given = [replace(one, embedding=as_vector(one.embedding, dimensions=width)) for one in vectors]
+        with self._changing(collection) as entry:
+            return set() if entry is None else models.put(self._catalog, entry, model, given)
+
+    def models(self, collection: str) -> list[ModelInfo]:
+        """The models whose vectors are held; see `Store.models`."""
+        checked_name(collection, "collection")
+        return self._read(collection, models.infos, [])
+
     def model_of(self, collection: str) -> str:
-        """The model that answers; see `SwitchesModels.model_of`."""
+        """The model that serves a collection; see `Store.model_of`."""
         checked_name(collection, "collection")
         return self._read(collection, self._model, "")
 
     def _model(self, table: Table) -> str:
         version = table.version
-        seen, model = self._models.get(table.name, (-1, ""))
+        seen, model = self._models.get(table, (-1, ""))
         if seen != version:
-            space = space_of(table.schema)
-            model = space.model if space is not None and table.count(EMBEDDED) else ""
-            self._models[table.name] = (version, model)
+            model = models.served_model(table)
+            self._models[table] = (version, model)
         return model
 
-    def spaces(self, collection: str) -> list[SpaceInfo]:
-        """The models whose vectors are held; see `SwitchesModels.spaces`."""
+    def pending(self, collection: str) -> int:
+        """How many records wait for their vector; see `Store.pending`. Costs a count of the rows."""
         checked_name(collection, "collection")
-        return self._read(collection, lambda table: self._switching(collection, table).spaces(), [])
+        return self._read(collection, models.pending, 0)
 
-    def stage(self, collection: str, model: str, dimensions: int) -> None:
-        """Make room for a second model; see `SwitchesModels.stage`."""
+    def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
+        """Ids of records that have no vector of this model; see `Store.missing`."""
         checked_name(collection, "collection")
-        checked_space(model, dimensions, self.dimensions)
-        with self._changing(collection) as found:
-            if found is not None:
-                found.stage(model, dimensions)
+        checked_text(after, "the last id")
+        limit = checked_limit(limit)
+        return self._read(collection, lambda table: models.missing(table, model, after, limit), []) if limit else []
 
-    def missing(self, collection: str, model: str) -> Iterator[VectorRecord]:
-        """What lacks a vector of this model; see `SwitchesModels.missing`."""
+    def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
+        """Search the vectors of this model from now on; see `Store.serve`."""
+        _refuse(transaction)
         checked_name(collection, "collection")
-        nothing: list[str] = []
-        ids = self._read(collection, lambda table: self._switching(collection, table).missing(model), nothing)
-        return self._without_vectors(collection, ids)
-
-    def _without_vectors(self, collection: str, ids: list[str]) -> Iterator[VectorRecord]:
-        for start in range(0, len(ids), reading.PAGE):
-            for record in self.get(collection, ids[start : start + reading.PAGE]):
-                yield replace(record, embedding=None, model="")
-
-    def add_vectors(self, records: Iterable[VectorRecord]) -> int:
-        """Give records a vector of a second model; see `SwitchesModels.add_vectors`."""
-        self.database.check_open()
-        written = 0
-        for batch in batches(records, self.dimensions):
-            with self._changing(batch.collection) as found:
-                written += 0 if found is None else found.add(batch)
-        return written
-
-    def activate(self, collection: str, model: str, *, complete: bool = True) -> int:
-        """Let a model's vectors answer; see `SwitchesModels.activate`."""
-        checked_name(collection, "collection")
-        with self._changing(collection) as found:
-            return 0 if found is None else found.activate(model, complete=complete)
+        with self._changing(collection) as entry:
+            if entry is not None:
+                models.serve(self._catalog.open(entry), collection, model)
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of a model's vectors; see `SwitchesModels.discard`."""
+        """Let go of a model's vectors; see `Store.discard`."""
         checked_name(collection, "collection")
-        with self._changing(collection) as found:
-            return 0 if found is None else found.discard(model)
-
-    @contextmanager
-    def _changing(self, collection: str) -> Iterator[switching.Collection | None]:
-        """A collection that nobody else writes to meanwhile."""
-        with self.database.writing(), translated(self.database.address):
-            self._catalog.settle()
-            self._catalog.check_free([collection])
-            table = self._catalog.table(collection)
-            yield None if table is None else self._switching(collection, table)
-        table = self._catalog.table(collection)
-        if table is not None:
-            self._upkeep.wrote(table)
-
-    def _switching(self, collection: str, table: Table) -> switching.Collection:
-        return switching.Collection(self.database, self._catalog, collection, table)
+        with self._changing(collection) as entry:
+            return 0 if entry is None else models.discard(self._catalog.open(entry), collection, model)
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""
@@ -250,27 +279,83 @@ class LanceStore:
     def close(self) -> None:
         """Finish merging and indexing what is due, then let go. Closing twice is fine."""
         self._upkeep.close()
-        self.database.close()
+        self.tables.close()
+
+    def _nearest(
+        self, collection: str, vector: Vector, limit: int, options: SearchOptions | None, columns: list[str]
+    ) -> list[vector_search.Found]:
+        checked_name(collection, "collection")
+        query, limit = as_vector(vector, dimensions=self.dimensions), checked_limit(limit)
+        asked = Narrowed.by(wanted(options))
+        model = options.model if options is not None else ""
+
+        def ask(table: Table) -> list[vector_search.Found]:
+            return asked.filled(
+                lambda reach: vector_search.search(
+                    table, collection, query, reach, asked.condition, model, asked.columns(columns)
+                ),
+                limit,
+            )
+
+        return self._read(collection, ask, []) if limit else []
+
+    @contextmanager
+    def _changing(self, collection: str) -> Iterator[Entry | None]:
+        """A collection that nobody else writes to meanwhile; afterwards its table is looked after."""
+        with self.tables.writing(), translated(self.tables.address):
+            self._catalog.settle()
+            self._catalog.check_free([collection])
+            entry = self._catalog.entries().get(collection)
+            yield entry
+        if entry is not None:
+            self._upkeep.wrote(self._catalog.table(collection) or self.tables.mark)
 
     def _read(self, collection: str, ask: Callable[[Table], T], nothing: T) -> T:
-        """Ask a collection's table. A version that was cleaned up, or a table that was dropped, is looked up again."""
+        """Ask a collection's table. What was cleaned up or dropped meanwhile is looked up again."""
         for attempt in range(ATTEMPTS):
             table = self._catalog.table(collection)
             if table is None:
                 return nothing
             try:
                 return ask(table)
-            except (RuntimeError, ValueError, OSError) as error:
-                if attempt == ATTEMPTS - 1 or not is_gone(error):
-                    raise fault(self.database.address, error) from error
+            except (StoreError, RuntimeError, ValueError, OSError) as error:
+                self._check_gone(error, attempt)
         raise AssertionError("unreachable")
+
+    def _check_gone(self, error: Exception, attempt: int) -> None:
+        """Raises an error, unless what was read went away meanwhile and can be looked up again."""
+        if attempt < ATTEMPTS - 1 and is_gone(error):
+            return
+        if isinstance(error, StoreError):
+            raise error
+        raise fault(self.tables.address, error) from error
+
+
+def _refuse(transaction: Transaction | None) -> None:
+    if transaction is not None:
+        raise InvalidArgument(
+            "LanceDB cannot join a transaction: a record is a commit of its own there; call without one, "
+            "or keep the records in SQLite or PostgreSQL"
+        )
+
+
+def _worded(
+    table: Table, known: Statistics, terms: list[str], limit: int, asked: Narrowed, columns: list[str]
+) -> list[text_search.Found]:
+    return asked.filled(
+        lambda reach: text_search.search(table, known, terms, reach, asked.condition, asked.columns(columns)), limit
+    )
+
+
+def _terms(query: str) -> list[str]:
+    return query_terms(checked_text(query, "a query"))
 
 
 def _counted(name: str) -> Callable[[Table], CollectionInfo]:
     def ask(table: Table) -> CollectionInfo:
-        space = space_of(table.schema)
+        space = serving(table.schema)
         records = table.handle.count_rows()
-        embedded = table.handle.count_rows("text_hash IS NOT NULL") if space is not None else 0
+        embedded = table.handle.count_rows(space.held) if space is not None else 0
         if space is None or not embedded:
             return CollectionInfo(name, records, 0, "", 0)
         return CollectionInfo(name, records, embedded, space.model, space.dimensions)

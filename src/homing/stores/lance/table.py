@@ -6,7 +6,7 @@ see the newest commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,11 @@ class Table:
         with translated(self.database.address):
             return int(self.handle.count_rows(condition))
 
+    def has(self, condition: str) -> bool:
+        """Whether any row fulfils a condition."""
+        with translated(self.database.address):
+            return len(self.handle.search().where(condition).select(["id"]).limit(1).to_arrow()) > 0
+
     def upsert(self, rows: ArrowTable, *, key: str = "id") -> None:
         """Write rows, each replacing the one with its key. The lock must be held."""
         with self._writing():
@@ -76,25 +81,36 @@ class Table:
             # Rows without a vector are meant: LanceDB would take them for broken ones.
             builder.execute(rows, on_bad_vectors="null")
 
+    def replace(self, rows: ArrowTable, where: str) -> int:
+        """Put rows in the place of those with their id that fulfil a condition; returns how many there were.
+
+        The condition calls the old row `target` and the new one `source`. The lock must be held.
+        """
+        with self._writing():
+            builder = self.handle.merge_insert("id").when_matched_update_all(where=where)
+            return int(builder.execute(rows, on_bad_vectors="null").num_updated_rows)
+
     def delete(self, condition: str) -> int:
         """Remove the rows that fulfil a condition; returns how many there were. The lock must be held."""
         with self._writing():
             return int(self.handle.delete(condition).num_deleted_rows)
 
-    def add_column(self, field: Any) -> None:
-        """A new column, empty in every row. The lock must be held."""
+    def add_columns(self, fields: Sequence[Any]) -> None:
+        """New columns, empty in every row. The lock must be held."""
         with self._writing():
-            self.handle.add_columns(arrow().schema([field]))
+            self.handle.add_columns(arrow().schema(fields))
 
-    def drop_column(self, name: str) -> None:
-        """A column less. The lock must be held."""
+    def drop_columns(self, names: Sequence[str]) -> None:
+        """Some columns less. The lock must be held."""
         with self._writing():
-            self.handle.drop_columns([name])
+            self.handle.drop_columns(names)
 
-    def note(self, column: str, notes: dict[str, str]) -> None:
-        """Write something down about a column. The lock must be held."""
+    def note(self, notes: Mapping[str, Mapping[str, str]]) -> None:
+        """Write something down about columns, in one commit. The lock must be held."""
         with self._writing():
-            self.handle.update_field_metadata({"path": column, "metadata": dict(notes)})
+            self.handle.update_field_metadata(
+                *({"path": column, "metadata": dict(noted)} for column, noted in notes.items())
+            )
 
     def add_index(self, index: Index) -> None:
         """Index a column, anew where it has an index. Needs no lock."""

@@ -50,6 +50,11 @@ class Limits:
     patience: float = 10.0
     """… and seconds after which files are merged in any case. Indexes wait: more rows are still coming."""
 
+    def behind(self, indexed: int, unindexed: int) -> bool:
+        """Whether an index lacks too many rows: more than it has, too, since what it has it weighs by that alone."""
+        few = min(self.unindexed, indexed) if indexed else self.unindexed
+        return unindexed > max(few, int((indexed + unindexed) * self.unindexed_share))
+
 
 class Upkeep:
     """Looks after the tables of one database, one at a time, in a thread that lives while there is something to do."""
@@ -148,8 +153,8 @@ class Upkeep:
         rows, limits = stats["num_rows"], self.limits
         if stats["fragment_stats"]["num_fragments"] > limits.files + rows // limits.rows_per_file:
             return True
-        allowed = max(limits.unindexed, int(rows * limits.unindexed_share))
-        return any(index.num_unindexed_rows > allowed for index in indexes) or _versions(table) > limits.versions
+        behind = any(limits.behind(index.num_indexed_rows, index.num_unindexed_rows) for index in indexes)
+        return behind or _versions(table) > limits.versions
 
     def _missing(self, table: Table) -> list[Index]:
         with translated(table.database.address):

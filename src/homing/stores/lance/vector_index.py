@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from homing.stores.lance.engine import Reader, part, run
-from homing.stores.lance.rows import INDEXED, PROBES, VECTOR, matrix_of, space_of
+from homing.stores.lance.rows import INDEXED, PROBES, matrix_of, serving
 from homing.stores.lance.table import Table
 from homing.stores.lance.vector_search import nearest
 from homing.vectors import Matrix, Vector, normalise
@@ -41,36 +41,39 @@ class VectorIndex:
 
     def is_due(self, table: Table) -> bool:
         """Whether a table has grown so much that its vectors should be indexed, or indexed anew."""
-        space = space_of(table.schema)
+        space = serving(table.schema)
         return space is not None and table.count() >= max(self.from_rows, GROWTH * space.indexed)
 
     def build(self, table: Table) -> None:
         """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready."""
+        space = serving(table.schema)
+        if space is None:
+            return
         rows = table.count()
-        vectors = table.count("text_hash IS NOT NULL")
+        vectors = table.count(space.held)
         probes = 0
         if vectors >= self.from_rows:
             partitions = max(2, vectors // PARTITION)
             with table.database.writing():
-                table.note(VECTOR, {PROBES: "0"})
+                table.note({space.column: {PROBES: "0"}})
             kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
-            table.handle.create_index(VECTOR, config=kind, replace=True)
-            probes = calibrate(table, partitions)
+            table.handle.create_index(space.column, config=kind, replace=True)
+            probes = calibrate(table, space.column, partitions)
         with table.database.writing():
-            table.note(VECTOR, {PROBES: str(probes), INDEXED: str(rows)})
+            table.note({space.column: {PROBES: str(probes), INDEXED: str(rows)}})
         logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
 
 
-def calibrate(table: Table, partitions: int) -> int:
+def calibrate(table: Table, column: str, partitions: int) -> int:
     """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
     # What is written meanwhile must not count as missed.
     reader = table.frozen_reader()
-    queries = _queries(reader)
-    truth = [_ids(reader, query, 0) for query in queries]
+    queries = _queries(reader, column)
+    truth = [_ids(reader, column, query, 0) for query in queries]
     probes = 4
     while True:
         probes = min(probes, partitions)
-        found = [_ids(reader, query, probes) for query in queries]
+        found = [_ids(reader, column, query, probes) for query in queries]
         recall = np.mean([len(true & near) / len(true) for true, near in zip(truth, found, strict=True)])
         if recall >= RECALL:
             return probes
@@ -79,17 +82,17 @@ def calibrate(table: Table, partitions: int) -> int:
         probes += (probes + 1) // 2
 
 
-def _queries(reader: Reader) -> Matrix:
+def _queries(reader: Reader, column: str) -> Matrix:
     """Vectors like those a search brings: some are as far from all others as those that are there, some farther."""
     chance = np.random.default_rng(0)
     offsets = sorted(set(chance.choice(run(reader.count_rows()), size=4 * QUERIES).tolist()))
-    rows = matrix_of(run(reader.take_offsets(offsets).select([VECTOR]).to_arrow()))
+    rows = matrix_of(run(reader.take_offsets(offsets).select([column]).to_arrow()), column)
     rows = rows[chance.permutation(len(rows))[:QUERIES]]
     noise = normalise(chance.standard_normal(rows.shape).astype(np.float32))
     return normalise(rows + np.linspace(0, 1, len(rows), dtype=np.float32)[:, np.newaxis] * noise)
 
 
-def _ids(reader: Reader, query: Vector, probes: int) -> set[str]:
+def _ids(reader: Reader, column: str, query: Vector, probes: int) -> set[str]:
     """The nearest, without the very nearest: that one may be the row which the query was made from."""
-    found = run(nearest(reader, query, TOP + 1, probes).select(["id", "_distance"]).to_arrow())
+    found = run(nearest(reader, column, query, TOP + 1, probes).select(["id", "_distance"]).to_arrow())
     return set(found["id"].to_pylist()[1:])

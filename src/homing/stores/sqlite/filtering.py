@@ -1,17 +1,18 @@
-"""Metadata filters as SQL on the attribute table."""
+"""Metadata filters as SQL: equality on the attribute table, everything else on the metadata itself."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import apsw
 import numpy as np
 
 from homing.database.sqlite.rows import rows
-from homing.stores.attributes import Filter
+from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Filter, Has, Not
 from homing.stores.sqlite.codes import Keys
 
-Binding = str | int | bytes
+Binding = str | int | float | bytes
 
 COUNTED = 10_000
 """How far pairs are counted to see which is the rarest."""
@@ -19,33 +20,40 @@ COUNTED = 10_000
 _HAS = "collection = ? AND key = ? AND value IN (SELECT value FROM json_each(?))"
 
 
-def conditions(collection: int, asked: Filter, record: str) -> tuple[str, list[Binding]]:
-    """`AND EXISTS …` for each pair of a filter, on the column that holds the key of a record."""
+def conditions(collection: int, asked: Iterable[Condition], record: str) -> tuple[str, list[Binding]]:
+    """`AND …` for each condition of a filter, on the column that holds the key of a record."""
     sql, bindings = "", list[Binding]()
-    for key, values in asked:
-        sql += f" AND EXISTS (SELECT 1 FROM attributes WHERE {_HAS} AND record = {record})"
-        bindings += _bound(collection, key, values)
+    for one in asked:
+        part, bound = _condition(collection, one, record)
+        sql += f" AND {part}"
+        bindings += bound
     return sql, bindings
 
 
 def is_selective(connection: apsw.Connection, collection: int, asked: Filter, few: int) -> bool:
     """Whether a filter certainly lets no more than `few` records through."""
-    return any(_count(connection, collection, pair, few + 1) <= few for pair in asked)
+    return any(_count(connection, collection, one, few + 1) <= few for one in asked if isinstance(one, Has))
 
 
 def matching(connection: apsw.Connection, collection: int, asked: Filter) -> Keys:
     """The keys of all records that pass a filter."""
     # The rarest pair leads; the others are looked up for what it lets through.
-    if len(asked) > 1:
-        asked = tuple(sorted(asked, key=lambda pair: _count(connection, collection, pair, COUNTED)))
-    first, *others = asked
-    rest, bindings = conditions(collection, tuple(others), "a.record")
-    found = rows(
-        connection,
-        "SELECT DISTINCT a.record FROM attributes a "
-        f"WHERE a.collection = ? AND a.key = ? AND a.value IN (SELECT value FROM json_each(?)){rest}",
-        (*_bound(collection, *first), *bindings),
-    )
+    pairs = [one for one in asked if isinstance(one, Has)]
+    if len(pairs) > 1:
+        pairs.sort(key=lambda one: _count(connection, collection, one, COUNTED))
+    first = pairs[0] if pairs else None
+    others = [one for one in asked if one is not first]
+    if first is None:
+        rest, bindings = conditions(collection, others, "r.key")
+        sql, leading = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}", [collection]
+    else:
+        rest, bindings = conditions(collection, others, "a.record")
+        sql = (
+            "SELECT DISTINCT a.record FROM attributes a "
+            f"WHERE a.collection = ? AND a.key = ? AND a.value IN (SELECT value FROM json_each(?)){rest}"
+        )
+        leading = [*_bound(collection, first)]  # type: ignore[list-item]
+    found = rows(connection, sql, (*leading, *bindings))
     return np.sort(np.fromiter((key for (key,) in found), np.int64, len(found)))
 
 
@@ -60,23 +68,57 @@ def passing(connection: apsw.Connection, collection: int, asked: Filter, records
     return np.fromiter((key for (key,) in found), np.int64, len(found))
 
 
-def _count(connection: apsw.Connection, collection: int, pair: tuple[str, tuple[str, ...]], at_most: int) -> int:
-    [(count,)] = rows(
-        connection,
-        f"SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?)",
-        (*_bound(collection, *pair), at_most),
-    )
-    return int(count)
-
-
-def _bound(collection: int, key: str, values: tuple[str, ...]) -> tuple[Binding, ...]:
-    return collection, stored_key(key), json.dumps(values)
-
-
-def stored_key(key: str) -> Binding:
+def stored_key(key: str) -> str | bytes:
     """A metadata key as the table holds it: text, or bytes where UTF-8 cannot hold it."""
     try:
         key.encode()
     except UnicodeEncodeError:
         return key.encode("utf-8", "surrogatepass")
     return key
+
+
+def _condition(collection: int, one: Condition, record: str) -> tuple[str, list[Binding]]:
+    match one:
+        case Has():
+            sql = f"EXISTS (SELECT 1 FROM attributes WHERE {_HAS} AND record = {record})"
+            return sql, [*_bound(collection, one)]
+        case Exists(key):
+            return f"EXISTS ({_values(record)})", [_name(key)]
+        case Compares(key, sign, value):
+            kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
+            # A list is met when one of its items is.
+            items = "json_each(CASE v.type WHEN 'array' THEN v.value ELSE json_array(v.value) END) item"
+            known = "v.type NOT IN ('true', 'false', 'null', 'object')"
+            sql = f"{_values(record, items)} AND {known} AND item.type IN {kinds} AND item.value {sign} ?"
+            return f"EXISTS ({sql})", [_name(key), value]
+        case Not(part):
+            sql, bindings = _condition(collection, part, record)
+            return f"NOT {sql}", bindings
+        case AnyOf(parts) | AllOf(parts):
+            found = [_condition(collection, part, record) for part in parts]
+            joint = " OR " if isinstance(one, AnyOf) else " AND "
+            return f"({joint.join(sql for sql, _ in found)})", [value for _, bound in found for value in bound]
+
+
+def _values(record: str, items: str = "") -> str:
+    """SQL for the value of a key in the metadata of a record, and for its items."""
+    source = f"records m, json_each(m.metadata) v{', ' + items if items else ''}"
+    return f"SELECT 1 FROM {source} WHERE m.key = {record} AND v.key = ?"
+
+
+def _name(key: str) -> str:
+    # Half a surrogate pair is written escaped, and read back as a character of replacement: it is found by nothing.
+    return key.encode("utf-8", "replace").decode()
+
+
+def _count(connection: apsw.Connection, collection: int, pair: Has, at_most: int) -> int:
+    [(count,)] = rows(
+        connection,
+        f"SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?)",
+        (*_bound(collection, pair), at_most),
+    )
+    return int(count)
+
+
+def _bound(collection: int, pair: Has) -> tuple[Binding, ...]:
+    return collection, stored_key(pair.key), json.dumps(pair.values)

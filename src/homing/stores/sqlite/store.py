@@ -14,7 +14,7 @@ from homing.database.sqlite.rows import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
-from homing.stores.attributes import wanted
+from homing.stores.filters import wanted
 from homing.stores.sqlite import checkup, dropping, models, reading, text_search, vector_search, vectors, writing
 from homing.stores.sqlite.batch import batches
 from homing.stores.sqlite.matrices import MEMORY, Matrices, Snapshot

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import apsw
 
 from homing.database.sqlite.rows import Row, rows
-from homing.stores.attributes import Filter
+from homing.stores.filters import Filter
 from homing.stores.sqlite import filtering, keywords
 from homing.stores.sqlite.writing import Collection
 from homing.text.tokens import query_terms

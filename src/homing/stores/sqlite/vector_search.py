@@ -10,7 +10,7 @@ from __future__ import annotations
 import apsw
 import numpy as np
 
-from homing.stores.attributes import Filter
+from homing.stores.filters import Filter
 from homing.stores.sqlite import filtering
 from homing.stores.sqlite.codes import Keys, Query, nearest
 from homing.stores.sqlite.matrices import Snapshot

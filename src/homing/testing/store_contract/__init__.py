@@ -11,10 +11,11 @@ The suite closes what it opens. It asks only what `homing.stores.Store` promises
 import pytest
 
 # Before the parts are imported: only then does pytest say what differed when one of them fails.
-for _part in ("samples", "writing", "nearness", "wording", "refusing", "sharing", "crashing"):
+for _part in ("samples", "writing", "nearness", "wording", "refusing", "narrowing", "sharing", "crashing"):
     pytest.register_assert_rewrite(f"{__name__}.{_part}")
 
 from homing.testing.store_contract.crashing import CrashContract  # noqa: E402
+from homing.testing.store_contract.narrowing import NarrowingContract  # noqa: E402
 from homing.testing.store_contract.nearness import NearnessContract  # noqa: E402
 from homing.testing.store_contract.refusing import RefusingContract  # noqa: E402
 from homing.testing.store_contract.samples import MODEL, WIDTH, OpenStore, ids, only, record, vector  # noqa: E402
@@ -25,5 +26,7 @@ from homing.testing.store_contract.writing import WritingContract  # noqa: E402
 __all__ = ["MODEL", "WIDTH", "CrashContract", "OpenStore", "StoreContract", "ids", "only", "record", "vector"]
 
 
-class StoreContract(WritingContract, NearnessContract, WordingContract, RefusingContract, SharingContract):
+class StoreContract(
+    WritingContract, NearnessContract, WordingContract, NarrowingContract, RefusingContract, SharingContract
+):
     """Subclass it and give it the fixture `open_store`."""

@@ -1,0 +1,130 @@
+"""How many texts of a collection hold a word, and what words are worth by that.
+
+LanceDB does not tell, and asking it for each word of a query would cost more than the search. So texts are read. While
+they are few, all of them are: then everything here is exact. Of a larger collection some are read, from everywhere; a
+word that those do not hold is rare or unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from homing.stores.lance.engine import Reader, run
+from homing.stores.lance.table import Table
+
+TEXTS = 2_000
+"""Texts that are read, at most …"""
+CHARACTERS = 2_000_000
+"""… and characters of their words."""
+STRETCH = 50
+"""Texts of a larger collection that are read in a row."""
+COMMITS = 100
+GROWTH = 0.1
+"""A larger collection is read anew after so many commits, or when it has grown or shrunk by so much."""
+K1 = 1.2
+B = 0.75
+"""Of BM25, as LanceDB has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of `texts` texts, as of a commit; `read` of them were read, and so many of those hold a word."""
+
+    version: int
+    texts: int
+    read: int
+    words: int
+    holders: Mapping[str, int]
+
+    @property
+    def exact(self) -> bool:
+        """Whether all texts were read."""
+        return self.read == self.texts
+
+    def hold_for(self, version: int, texts: int) -> bool:
+        """Whether they are those of a later commit, too, or nearly, where they are not exact."""
+        near = version - self.version <= COMMITS and abs(texts - self.texts) <= GROWTH * self.texts
+        return version == self.version or (near and not self.exact)
+
+    def idf(self, holders: float) -> float:
+        """What a word is worth that so many texts hold."""
+        texts = max(1, self.texts)
+        held = min(holders, texts)
+        return math.log(1 + (texts - held + 0.5) / (held + 0.5))
+
+    def frequency(self, term: str) -> float:
+        """About how many texts hold a word."""
+        return self.holders.get(term, 0) * self.texts / max(1, self.read)
+
+    def bm25(self, words: str, terms: Sequence[str]) -> float:
+        """Of a text with these words, such that a term brings at most its idf."""
+        counts = Counter(words.split())
+        mean = self.words / max(1, self.read) or 1
+        slack = K1 * (1 - B + B * counts.total() / mean)
+        held = (term for term in terms if term in counts)
+        return sum(self.idf(self.frequency(term)) * counts[term] / (counts[term] + slack) for term in held)
+
+    def mass(self, terms: Sequence[str], found: Sequence[str]) -> float:
+        """What all terms are worth, given the words of texts that a search for them found.
+
+        A word that was not read in any text has at least those; texts with a rare word are among the first.
+        """
+        asked = set(terms)
+        seen = Counter(term for words in found for term in asked.intersection(words.split()))
+        return sum(self.idf(max(self.frequency(term), seen[term])) for term in terms)
+
+
+class WordStatistics:
+    """Remembers what was read of each table."""
+
+    def __init__(self) -> None:
+        self._read: WeakKeyDictionary[Table, Statistics] = WeakKeyDictionary()
+
+    def of(self, table: Table) -> Statistics:
+        """The statistics of a table as it is now."""
+        known = self._read.get(table)
+        if known is None or not known.hold_for(*run(_state(table.reader))):
+            known = self._read[table] = _read(table.frozen_reader())
+        return known
+
+
+async def _state(reader: Reader) -> tuple[int, int]:
+    """The newest commit, and how many texts there are."""
+    return await reader.version(), await reader.count_rows()
+
+
+def _read(reader: Reader) -> Statistics:
+    version, texts = run(_state(reader))
+    holders: Counter[str] = Counter()
+    read = words = characters = 0
+    for text in _texts(reader, texts):
+        tokens = text.split()
+        holders.update(set(tokens))
+        words += len(tokens)
+        read += 1
+        characters += len(text)
+        if characters > CHARACTERS:
+            break
+    return Statistics(version, texts, read, words, holders)
+
+
+def _texts(reader: Reader, texts: int) -> Iterator[str]:
+    """The words of all texts, or of stretches of them that lie equally far apart; some in memory at a time."""
+    if texts <= TEXTS:
+        query = reader.query()
+    else:
+        stretches = TEXTS // STRETCH
+        starts = [number * (texts - STRETCH) // (stretches - 1) for number in range(stretches)]
+        query = reader.take_offsets([start + at for start in starts for at in range(STRETCH)])
+    batches = run(query.select(["words"]).to_batches(max_batch_length=STRETCH))
+    while (batch := run(_next(batches))) is not None:
+        yield from batch["words"].to_pylist()
+
+
+async def _next(batches: Any) -> Any:
+    return await anext(batches, None)

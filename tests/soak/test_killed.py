@@ -1,0 +1,122 @@
+"""Three processes write to one folder and are killed at random points: nothing acknowledged is lost, nothing is left.
+
+Four rounds here; `HOMING_SOAK_ROUNDS=400 pytest tests/soak` runs them all. Every other round brings another model, so
+that changes of model are killed half-way too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from homing.memory import Memory
+
+from homing.documents import DocumentService
+from homing.engine import Engine
+from homing.errors import NotFound
+from homing.stores.sqlite import SqliteStore
+from homing.testing.fake import FakeEmbedder
+
+ROUNDS = int(os.environ.get("HOMING_SOAK_ROUNDS", "4"))
+WRITERS = ("a", "b", "c")
+
+State = dict[tuple[str, str], str]
+"""What a document or a memory says, by kind and name; nothing where it was deleted."""
+
+
+def apply(state: State, name: str, key: str, text: str) -> State:
+    kind = "document" if name in ("save", "delete") else "memory"
+    return {**state, (kind, key): text}
+
+
+def run_round(path: Path, seed: int, model: str, states: dict[str, list[State]]) -> None:
+    """Let the writers write and kill them; afterwards `states` holds what may be true for each of them."""
+    chance = Random(seed)
+    script = str(Path(__file__).with_name("writer.py"))
+    writers = {
+        name: subprocess.Popen(
+            [sys.executable, script, str(path), name, str(chance.randrange(10**9)), model],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in WRITERS
+    }
+    for process in writers.values():
+        assert process.stdout is not None
+        assert process.stdout.readline()
+    for name in chance.sample(WRITERS, len(WRITERS)):
+        # Counted in what they did and not in seconds, so that a slow machine is killed at the same points.
+        process = writers[name]
+        assert process.stdout is not None
+        heard = [process.stdout.readline() for _ in range(chance.randrange(1, 40))]
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate()
+        states[name] = outcomes(states[name], [*heard, *rest.splitlines()])
+
+
+def outcomes(before: list[State], lines: list[str]) -> list[State]:
+    """The states that may hold: that of everything that returned, and with what was under way."""
+    state = before[0]
+    under_way: list[str] | None = None
+    for line in lines:
+        try:
+            kind, *asked = json.loads(line)
+        except ValueError:
+            continue
+        if kind == "begin":
+            under_way = asked
+        elif kind == "done":
+            state = apply(state, *asked)
+            under_way = None
+    return [state] if under_way is None else [state, apply(state, *under_way)]
+
+
+def observed(documents: DocumentService, memory: Memory, state: State) -> State:
+    """What is really there of what a state speaks of."""
+    found: State = {}
+    for kind, key in state:
+        if kind == "document":
+            try:
+                found[kind, key] = documents.text("soak", key)
+            except NotFound:
+                found[kind, key] = ""
+        else:
+            entry = memory.get("knowledge", [key]).get(key)
+            found[kind, key] = "" if entry is None else entry.text
+    return found
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path) -> None:
+    path = tmp_path / "homing.db"
+    states: dict[str, list[State]] = {name: [{}] for name in WRITERS}
+    for number in range(ROUNDS):
+        model = f"m{number // 2 % 2}"
+        run_round(path, number, model, states)
+        engine = Engine(SqliteStore(path), FakeEmbedder(32, model=model))
+        documents, memory = DocumentService(engine), Memory(engine)
+        for name in WRITERS:
+            both = {**states[name][0], **states[name][-1]}
+            seen = observed(documents, memory, both)
+            assert any(seen == {key: state.get(key, "") for key in both} for state in states[name]), (number, name)
+            states[name] = [{key: text for key, text in seen.items() if key[1] != "shared"}]
+        assert engine.store.check() == []
+        assert documents.check() == []
+        chunks = {one.id for info in documents.documents("soak") for one in documents.chunks("soak", info.id)}
+        assert set(engine.store.ids("documents")) == chunks
+        if number % 4 == 3:
+            assert engine.flush(120)
+            assert engine.store.pending("documents") == engine.store.pending("knowledge") == 0
+            assert {one.model for one in engine.store.records("documents")} <= {f"fake/{model}@32"}
+            for info in documents.documents("soak"):
+                for chunk in documents.chunks("soak", info.id):
+                    [word] = [one for one in chunk.text.split() if "n" in one and one.startswith("w")]
+                    assert [hit.id for hit in documents.search("soak", word, mode="keyword")] == [chunk.id]
+        engine.close()
+        engine.store.close()

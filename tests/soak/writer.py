@@ -1,0 +1,64 @@
+"""Writes documents and memories as fast as it can until it is killed, and says what it began and what returned."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from random import Random
+
+from homing.memory import Memory
+
+from homing.documents import DocumentService
+from homing.engine import Engine
+from homing.stores.sqlite import SqliteStore
+from homing.testing.fake import FakeEmbedder
+
+DOCUMENTS = 4
+MEMORIES = 12
+
+
+def tell(kind: str, operation: list[str]) -> None:
+    print(json.dumps([kind, *operation]), flush=True)
+
+
+def operation(chance: Random, writer: str, number: int) -> list[str]:
+    """Something to do: to a document or a memory of this writer alone, or to a document that all of them write."""
+    word = f"w{writer}n{number}"
+    paragraphs = [f"{word}p{at} 灯塔 lighthouse keeper {chance.randrange(1000)}" for at in range(chance.randint(1, 6))]
+    match chance.randrange(8):
+        case 0 | 1 | 2:
+            return ["save", f"{writer}-{chance.randrange(DOCUMENTS)}", "\n\n".join(paragraphs)]
+        case 3:
+            return ["delete", f"{writer}-{chance.randrange(DOCUMENTS)}", ""]
+        case 4:
+            return ["save", "shared", "\n\n".join(paragraphs)]
+        case 5 | 6:
+            return ["remember", f"{writer}-{chance.randrange(MEMORIES)}", f"{word} 记住 remembered"]
+        case _:
+            return ["forget", f"{writer}-{chance.randrange(MEMORIES)}", ""]
+
+
+def main(path: str, writer: str, seed: str, model: str) -> None:
+    chance = Random(int(seed))
+    engine = Engine(SqliteStore(Path(path)), FakeEmbedder(32, model=model))
+    documents, memory = DocumentService(engine, settle=0.0), Memory(engine)
+    engine.start()
+    tell("ready", [])
+    for number in range(1_000_000):
+        name, key, text = asked = operation(chance, writer, number)
+        tell("begin", asked)
+        match name:
+            case "save":
+                documents.save("soak", key, text)
+            case "delete":
+                documents.delete("soak", key)
+            case "remember":
+                memory.remember("knowledge", text, entry_id=key)
+            case "forget":
+                memory.forget("knowledge", [key])
+        tell("done", asked)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
