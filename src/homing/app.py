@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from homing.database import Database
     from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
+    from homing.documents.following import FollowedFolder
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.engine.engine import Engine
-    from homing.folders.index import FolderIndex
     from homing.knowledge.knowledge_base import KnowledgeBase
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
@@ -200,11 +200,11 @@ class Homing:
             return self._shared.skills
         return ToolRetrievalService(self.settings.data, models=self.models)
 
-    def folder(self, folder: str | Path) -> FolderIndex:
-        """The text files below a folder, indexed in this data folder."""
-        from homing.folders.index import FolderIndex
+    def folder(self, folder: str | Path) -> FollowedFolder:
+        """The text files below a folder, as documents of a project that follows it."""
+        from homing.documents.following import FollowedFolder
 
-        return FolderIndex(Path(folder), store=self.store, embedder=self.embedder)
+        return FollowedFolder(Path(folder), documents=self.documents, engine=self.engine)
 
     def add(
         self,

@@ -12,7 +12,7 @@ from homing.engine.batch import Embedding, Retries
 from homing.engine.models import ModelsInUse
 from homing.engine.wanted import Wanted
 from homing.engine.work import Item, Work
-from homing.errors import EmbeddingError, HomingError, InvalidArgument
+from homing.errors import EmbeddingError, HomingError, InvalidArgument, StoreClosed
 from homing.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -189,6 +189,9 @@ class Worker:
                     worked = self.run_batch(early=self._work.fresh() >= self._options.batch_size) or self.follow()
                     looked = now
                 seen = version
+            except StoreClosed:
+                # Whoever opened the database is done with it.
+                return
             except HomingError as error:
                 log.warning("the background worker carries on after: %s", error)
             except Exception:
