@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from homing.database.postgres.driver import Connection
 from homing.records import Match, VectorRecord
 from homing.stores.postgres.collection import Collection
-from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.stored_text import unescape
 
@@ -15,9 +15,11 @@ SHOWN = "r.id, r.metadata, r.escaped, r.text"
 """The columns of a record that a match shows."""
 
 
-def match(collection: str, row: Sequence[Any], *, distance: float | None = None, score: float | None = None) -> Match:
-    """The match for a row that begins with the columns `SHOWN`."""
-    name, metadata, escaped, text = row[:4]
+def match(
+    collection: str, columns: Sequence[Any], *, distance: float | None = None, score: float | None = None
+) -> Match:
+    """The match for the columns `SHOWN` of a row."""
+    name, metadata, escaped, text = columns
     return Match(name, collection, distance, metadata, unescape(text) if escaped else text, score)
 
 
@@ -29,6 +31,15 @@ def records_with_ids(connection: Connection, collection: Collection, ids: Sequen
 def records_after(connection: Connection, collection: Collection, after: str, count: int) -> list[VectorRecord]:
     """The next records in the order of their ids."""
     return _whole(connection, collection, "r.id > %s ORDER BY r.id LIMIT %s", [after, count])
+
+
+def texts_of(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, str]:
+    """The texts of the records of these ids that exist."""
+    rows = connection.execute(
+        "SELECT id, escaped, text FROM records WHERE collection = %s AND user_id = %s AND id = ANY(%s)",
+        [collection.id, collection.user, list(ids)],
+    ).fetchall()
+    return {name: unescape(text) if escaped else text for name, escaped, text in rows}
 
 
 def ids_of(connection: Connection, collection: Collection) -> list[str]:

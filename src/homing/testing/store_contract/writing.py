@@ -51,9 +51,9 @@ class WritingContract(Opened):
         assert ids(store.search("things", vector(1), options=only(kind="new"))) == ["a"]
         assert [(info.records, info.embedded) for info in store.collections()] == [(2, 2)]
 
-    def test_an_upsert_without_a_vector_takes_the_old_vector_away(self, store: Store) -> None:
+    def test_another_text_without_a_vector_takes_the_old_vector_away(self, store: Store) -> None:
         store.upsert([record("a", 1, text="words")])
-        store.upsert([record("a", text="words")])
+        store.upsert([record("a", text="other words")])
         assert store.search("things", vector(1)) == []
         assert ids(store.search_text("things", "words")) == ["a"]
 
