@@ -70,7 +70,7 @@ class Homing:
     def _lazy_database(self) -> LazyDatabase:
         from homing.database.lazy import LazyDatabase
 
-        return LazyDatabase(self.settings.database_path)
+        return LazyDatabase(self.settings.database)
 
     @cached_property
     def store(self) -> Store:

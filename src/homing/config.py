@@ -116,10 +116,12 @@ class Settings(Section):
         return self.store or f"sqlite:///{self.data / 'homing.db'}"
 
     @property
-    def database_path(self) -> Path:
-        """The file that rows are kept in: that of an SQLite store, else one in the data folder."""
+    def database(self) -> str | Path:
+        """Where rows are kept: in the server or file of a store that is a database, else in the data folder."""
         if self.store.startswith("sqlite:///"):
             return Path(unquote(self.store.removeprefix("sqlite:///")))
+        if self.store.startswith(("postgresql://", "postgres://")):
+            return self.store
         return Path(self.store) if self.store.endswith(".db") and "://" not in self.store else self.data / "homing.db"
 
 

@@ -27,7 +27,7 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
 
     A model that the settings name wins; else the default in the database of the data folder; else the bundled one.
     """
-    return open_models(settings, LazyDatabase(settings.database_path)).embedder()
+    return open_models(settings, LazyDatabase(settings.database)).embedder()
 
 
 def open_models(settings: Settings, database: LazyDatabase) -> Models:

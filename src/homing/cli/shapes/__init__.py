@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from homing.cli.shapes import answers, reports
+from homing.database.postgres.server import ServerStatus
 from homing.devices.device import Device
 from homing.devices.evaluation import Evaluation as HomeEvaluation
 from homing.devices.home import Changes as HomeChanges
@@ -20,7 +21,6 @@ from homing.models.calibrate import Calibrated
 from homing.rag.content import Entry
 from homing.server.tokens import Token
 from homing.stores.copying import Copied
-from homing.stores.postgres.server import ServerStatus
 
 SHAPES: Mapping[str, Any] = {
     "search": answers.FoundInFolder,

@@ -33,6 +33,11 @@ def models(connection: apsw.Connection, collection: Collection) -> list[ModelInf
     return [info for _, info in _spaces(connection, collection)]
 
 
+def served(connection: apsw.Connection, collection: Collection) -> ModelInfo | None:
+    """The model that serves a collection; None where nothing has a vector."""
+    return next((info for _, info in _spaces(connection, collection) if info.served), None)
+
+
 def put(connection: apsw.Connection, collection: Collection, model: str, given: Sequence[NewVector]) -> set[str]:
     """Give records their vectors, where they still have the text that was embedded; returns whose got one."""
     width = len(given[0].embedding)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from homing.database.postgres.address import Address
+from homing.database.postgres.driver import psycopg
 from homing.errors import HomingError, StoreBusy, StoreCorrupt, StoreError, StoreReadOnly, StoreUnavailable
-from homing.stores.postgres.address import Address
-from homing.stores.postgres.driver import psycopg
 
 errors = psycopg.errors
 
@@ -32,9 +32,9 @@ def is_lost(error: BaseException) -> bool:
 
 def fault(address: Address, error: psycopg.Error) -> HomingError:
     """The error of a store for an error of the driver."""
-    told = address.hide(str(error).strip())
-    details = {"server": str(address), "sqlstate": error.sqlstate, "postgres": told}
-    first = told.splitlines()[0] if told else type(error).__name__
+    message = address.hide(str(error).strip())
+    details = {"server": str(address), "sqlstate": error.sqlstate, "postgres": message}
+    first = message.splitlines()[0] if message else type(error).__name__
     match error:
         case errors.QueryCanceled():
             return StoreBusy(
@@ -43,7 +43,7 @@ def fault(address: Address, error: psycopg.Error) -> HomingError:
         case errors.LockNotAvailable() | errors.SerializationFailure() | errors.DeadlockDetected():
             return StoreBusy(f"{address}: other writers are in the way ({first}); try again", details=details)
         case errors.UniqueViolation():
-            return StoreBusy(f"{address}: the same records are being written elsewhere; try again", details=details)
+            return StoreBusy(f"{address}: the same rows are being written elsewhere; try again", details=details)
         case errors.TooManyConnections():
             return StoreBusy(f"{address} has no connection left; raise its max_connections", details=details)
         case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
@@ -59,11 +59,11 @@ def fault(address: Address, error: psycopg.Error) -> HomingError:
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.DataCorrupted() | errors.IndexCorrupted():
             return StoreCorrupt(f"{address}: {first}; restore a backup, or use another schema", details=details)
     if is_lost(error):
-        if "authentication failed" in told or "no password supplied" in told:
+        if "authentication failed" in message or "no password supplied" in message:
             return StoreError(f"{address} refused the login; check user and password", details=details)
-        if "does not exist" in told:
+        if "does not exist" in message:
             return StoreError(f"{address}: {first}; create it, or correct the address", details=details)
-        if "too many clients" in told or "remaining connection slots" in told:
+        if "too many clients" in message or "remaining connection slots" in message:
             return StoreBusy(f"{address} has no connection left; raise its max_connections", details=details)
         return StoreUnavailable(f"{address} cannot be reached ({first}); try again when it is up", details=details)
     return StoreError(f"{address}: {first}", details=details)

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from homing.database.postgres.address import Address
+from homing.database.postgres.driver import Connection, connect, psycopg
 from homing.errors import StoreBusy, StoreError
-from homing.stores.postgres.address import Address
-from homing.stores.postgres.driver import Connection, connect, psycopg
 
 SIZE = 16
 """Connections that one store opens at most."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from homing.database.postgres.binaries import Programs, prepare
 from homing.errors import StoreError
-from homing.stores.postgres.binaries import Programs, prepare
 
 STATE = "server.json"
 DATABASE = "homing"
@@ -138,7 +138,7 @@ class LocalServer:
 
     def _furnish(self) -> None:
         """A database and its owner; the extension is installed here, because only a superuser may."""
-        from homing.stores.postgres.driver import connect, sql
+        from homing.database.postgres.driver import connect, sql
 
         with connect(self._url("postgres", "postgres")) as connection:
             role, secret = sql.Identifier("homing"), sql.Literal(self._state()["passwords"]["homing"])

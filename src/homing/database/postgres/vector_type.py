@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from homing.stores.postgres.driver import Connection, psycopg
+from homing.database.postgres.driver import Connection, psycopg
 from homing.vectors import Matrix, Vector
 
 _HEAD = struct.Struct(">HH")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from homing.database.postgres.driver import psycopg
 from homing.errors import InvalidArgument
-from homing.stores.postgres.driver import psycopg
 
 SCHEMES = ("postgresql://", "postgres://")
 

@@ -1,4 +1,4 @@
-"""Work on the database: begun, committed, and done again where a connection broke or writers met.
+"""Work on a server: begun, committed, and done again where a connection broke or writers met.
 
 Work is a function of a connection, because it may have to run more than once. What it raises is passed on; what the
 driver raises becomes an error of a store.
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from homing.database.postgres.address import Address
+from homing.database.postgres.driver import Connection, psycopg, sql
+from homing.database.postgres.faults import AGAIN, fault, is_lost
+from homing.database.postgres.pool import Pool
 from homing.errors import StoreUnavailable
-from homing.stores.postgres.address import Address
-from homing.stores.postgres.driver import Connection, psycopg
-from homing.stores.postgres.faults import AGAIN, fault, is_lost
-from homing.stores.postgres.pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ COLLISIONS = 10
 """How often writers that met are sent back before the caller hears of it."""
 FOUND_OUT = 5.0
 """Seconds in which to find out whether a commit that got no answer has happened."""
+
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class Sessions:
@@ -50,11 +52,15 @@ class Sessions:
         if self._replica is not None:
             self._replica.close()
 
-    def read(self, work: Work[T], user: str = "") -> T:
-        """What the work answers, from the replica if it can be had and is up to date, else from the primary."""
+    def read(self, work: Work[T], user: str = "", *, snapshot: bool = False) -> T:
+        """What the work answers, from the replica if it can be had and is up to date, else from the primary.
+
+        Without `snapshot` (and without a user) each statement sees what is committed when it begins.
+        """
+        begin = _begin(_SNAPSHOT, user) if snapshot or user else ""
         if self._replica is not None:
             try:
-                answer = self._read_replica(self._replica, work, user)
+                answer = self._read_replica(self._replica, work, begin)
             except psycopg.Error as error:
                 # Also a replica that cancelled the query because its data was about to change.
                 logger.warning("%s: %s; reading from the primary", self._replica.address, type(error).__name__)
@@ -62,15 +68,19 @@ class Sessions:
             else:
                 if answer is not None:
                     return answer[0]
-        return self._translated(lambda: self._twice(lambda: self._read_primary(work, user)))
+        return self._translated(lambda: self._twice(lambda: self._read_primary(work, begin)))
 
-    def write(self, work: Work[T], user: str = "") -> T:
-        """What the work answers, committed. When this raises, nothing was changed."""
+    def write(self, work: Work[T], user: str = "", *, lock: int | None = None) -> T:
+        """What the work answers, committed; `lock` is an advisory lock that is held from its first statement on.
+
+        When this raises, nothing was changed, or `details` say that the outcome is unknown.
+        """
+        begin = _begin("BEGIN", user, lock)
 
         def attempt() -> T:
             for collision in range(COLLISIONS):
                 try:
-                    return self._committed(work, user)
+                    return self._committed(work, begin)
                 except AGAIN as error:
                     logger.debug("%s: %s, again", self.address, type(error).__name__)
                     if collision == COLLISIONS - 1:
@@ -92,11 +102,10 @@ class Sessions:
 
         return self._translated(attempt)
 
-    def _committed(self, work: Work[T], user: str) -> T:
+    def _committed(self, work: Work[T], begin: str) -> T:
         with self._primary.connection() as connection:
-            connection.execute("BEGIN")
             try:
-                _set_user(connection, user)
+                connection.execute(begin)
                 answer = work(connection)
                 number = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
             except BaseException:
@@ -137,7 +146,7 @@ class Sessions:
             details={"server": str(self.address), "outcome": "unknown"},
         )
 
-    def _read_replica(self, replica: Pool, work: Work[T], user: str) -> tuple[T] | None:
+    def _read_replica(self, replica: Pool, work: Work[T], begin: str) -> tuple[T] | None:
         """The answer of the replica; None where it has not seen yet what this store has written."""
         with replica.connection() as connection:
             if self._written:
@@ -146,11 +155,11 @@ class Sessions:
                 ).fetchone()
                 if row is None or not row[0]:
                     return None
-            return (_run(connection, work, user),)
+            return (_run(connection, work, begin),)
 
-    def _read_primary(self, work: Work[T], user: str) -> T:
+    def _read_primary(self, work: Work[T], begin: str) -> T:
         with self._primary.connection() as connection:
-            return _run(connection, work, user)
+            return _run(connection, work, begin)
 
     def _twice(self, attempt: Callable[[], T]) -> T:
         """Once more where the connection broke: it may have been the last of a server that is back already."""
@@ -170,18 +179,25 @@ class Sessions:
             raise fault(self.address, error) from error
 
 
-def _run(connection: Connection, work: Work[T], user: str) -> T:
-    if not user:
+def _run(connection: Connection, work: Work[T], begin: str) -> T:
+    if not begin:
         return work(connection)
-    with connection.transaction():
-        _set_user(connection, user)
+    try:
+        connection.execute(begin)
         return work(connection)
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
 
 
-def _set_user(connection: Connection, user: str) -> None:
-    """Tell the policies of the tables who asks, until the end of the transaction; see fence.py."""
-    if user:
-        connection.execute("SELECT set_config('homing.user_id', %s, true)", (user,))
+def _begin(statement: str, user: str, lock: int | None = None) -> str:
+    """How a transaction begins, in one message to the server.
+
+    It says who asks to the policies of the tables, until the end of the transaction, and waits for its lock.
+    """
+    settings = [f"set_config('homing.user_id', {sql.Literal(user).as_string(None)}, true)"] if user else []
+    locks = [] if lock is None else [f"pg_advisory_xact_lock({lock})"]
+    return f"{statement}; SELECT {', '.join(settings + locks)}" if settings or locks else statement
 
 
 def _position(connection: Connection) -> str:
