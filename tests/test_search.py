@@ -13,7 +13,7 @@ import pytest
 from homing.embedders.local import LocalProvider
 from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
-from homing.records import VectorRecord
+from homing.records import Mode, VectorRecord
 from homing.stores.registry import open_store
 from homing.stores.store import SearchOptions, Store, Words
 from homing.testing.fake import FakeEmbedder
@@ -252,3 +252,36 @@ def test_many_threads_search_at_once(store: Store, embedder: FakeEmbedder) -> No
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("mode", "fail_with"), [("hybrid", None), ("keyword", None), ("hybrid", ProviderUnavailable("down"))]
+)
+def test_only_what_waits_for_its_vector_is_pending_also_where_words_answer_alone(
+    store: Store, embedder: FakeEmbedder, mode: Mode, fail_with: Exception | None
+) -> None:
+    store.write([VectorRecord("new", "notes", None, {}, "新的护照 passport")])
+    embedder.fail_with = fail_with
+    found = search("护照", "notes", store=store, embedder=embedder, options=HybridOptions(limit=2, mode=mode))
+    assert {hit.id: hit.pending for hit in found} == {"new": True, "travel": False}
+
+
+def test_answers_by_words_can_be_compared_between_collections(store: Store, embedder: FakeEmbedder) -> None:
+    store.write(VectorRecord(f"{number}", "many", None, {}, f"passport number {number}") for number in range(50))
+    store.write([VectorRecord("one", "few", None, {}, "passport"), VectorRecord("two", "few", None, {}, "garden")])
+    words = HybridOptions(limit=1, mode="keyword")
+    for collection in ("notes", "many", "few"):
+        [hit] = search("passport", collection, store=store, embedder=embedder, options=words)
+        assert 0 < hit.fused <= 1
+
+
+def test_who_asks_several_collections_may_say_a_failure_once(
+    store: Store, embedder: FakeEmbedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    embedder.fail_with = ProviderUnavailable("down")
+    seen: list[tuple[str, str]] = []
+    search(
+        "护照", "notes", store=store, embedder=embedder, on_failure=lambda leg, error: seen.append((leg, str(error)))
+    )
+    assert seen == [("vector", "down")]
+    assert not caplog.records

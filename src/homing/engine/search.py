@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ WARNINGS: Mapping[Leg, str] = {
     "vector": "向量检索失败，使用关键词检索降级",
     "keyword": "关键词检索失败，使用向量检索降级",
 }
+OnFailure = Callable[[Leg, Exception], None]
+"""Called for each leg that failed while the other answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,11 @@ class HybridOptions:
         return max(self.limit, min(wanted, MAX_LIMIT))
 
 
+def log_failure(leg: Leg, error: Exception) -> None:
+    """Say that the other leg answers alone."""
+    log.warning("%s: %s", WARNINGS[leg], error)
+
+
 def search(
     query: str,
     collection: str,
@@ -83,12 +90,13 @@ def search(
     store: Store,
     embedder: EmbeddingProvider | ModelsInUse | None,
     options: HybridOptions | None = None,
+    on_failure: OnFailure = log_failure,
 ) -> Retrieved:
     """The records of a collection that a query is about, best first, each with its explanation.
 
     A blank query has no hits. Without an embedder the keyword leg answers alone, which is a degraded answer only where
     semantic results were asked for. What waits for its vector is found by its words. Raises RetrievalFailed when no leg
-    could answer.
+    could answer. Who asks several collections at once may say by `on_failure` that one warning is enough.
     """
     options = options or HybridOptions()
     if not query.strip() or options.limit == 0:
@@ -110,7 +118,8 @@ def search(
     timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()}
     timings["total_ms"] = (time.perf_counter() - started) * 1000
     for leg, outcome in failed.items():
-        log.warning("%s: %s", WARNINGS[leg], outcome.error)
+        assert outcome.error is not None
+        on_failure(leg, outcome.error)
         return Retrieved(hits, answer.mode, True, f"{leg}:{outcome.code}", NOTICES[leg], timings)
     return Retrieved(hits, answer.mode, timings=timings)
 
@@ -218,7 +227,7 @@ class _Answer:
         page = places[: self.question.options.limit]
         records = self.question.store.get(self.question.collection, [one.id for one in page], embeddings=False)
         by_id = {one.id: one for one in records}
-        ranks = self._ranks()
+        ranks, waiting = self._ranks(), self._waiting([one.id for one in page if one.cosine is None])
         return tuple(
             Hit(
                 id=place.id,
@@ -232,15 +241,20 @@ class _Answer:
                 keywords=tuple(matched_terms(self.question.query, by_id[place.id].text))
                 if place.id in ranks["keyword"]
                 else (),
-                pending=place.cosine is None and self.question.models.embeds,
+                pending=place.id in waiting,
             )
             for place in page
             if place.id in by_id
         )
 
     def _by_words(self) -> list[_Place]:
-        found = () if self.worded is None else self.worded.found
-        return [_Place(one.id, one.bm25, None, 0.0, {"keyword": one.bm25}) for one in found]
+        """By how much of the query each covers, which means the same in every collection."""
+        assert self.worded is not None
+        found = [Measured(one.id, None, one.bm25) for one in self.worded.found]
+        return [
+            _Place(one.id, one.similarity, None, 0.0, {"keyword": one.similarity})
+            for one in rank(found, mass=self.worded.mass, rarest=self.worded.rarest)
+        ]
 
     def _by_meaning(self) -> list[_Place]:
         """The nearest, and behind them what shares words and has no vector yet."""
@@ -294,6 +308,13 @@ class _Answer:
             near = {} if self.nearest is None else self.nearest.cosines
             words = {} if self.worded is None else {one.id: one.bm25 for one in self.worded.found}
             return [Measured(name, near.get(name), words.get(name, 0.0)) for name in ids]
+
+    def _waiting(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are still to get a vector: of an answer by words alone, most may have one."""
+        store, collection = self.question.store, self.question.collection
+        if not ids or not self.question.models.embeds or not store.pending(collection):
+            return set()
+        return set(store.texts(collection, ids, lacking=store.model_of(collection)))
 
     def _score(self, similarity: float) -> float:
         return score_of(similarity, None if self.nearest is None else self.nearest.scale)
