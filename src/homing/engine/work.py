@@ -264,6 +264,19 @@ class Work:
         )
         return int(count)
 
+    def untried(self, collection: str, ids: Sequence[str]) -> int:
+        """How many of these wait for a vector of the model that serves the collection, and never failed."""
+        [(count,)] = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) AND model = '' "
+                "AND dead = 0 AND error = ''",
+                self._user,
+                collection,
+                list(ids),
+            )
+        )
+        return int(count)
+
     def next_due(self) -> float | None:
         """In how many seconds something becomes due; None where nothing waits."""
 

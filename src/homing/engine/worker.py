@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from homing.database import Database
@@ -81,6 +82,14 @@ class Worker:
         """Something was written."""
         with self._wake:
             self._wake.notify_all()
+
+    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
+        """Wait while workers, here or elsewhere, make something true; whether it came true in time."""
+        deadline = time.monotonic() + timeout
+        with self._wake:
+            while not (true := done()) and (left := _left(deadline)):
+                self._wake.wait(min(left, POLL))
+        return true
 
     def start(self) -> None:
         """Start the threads. Starting twice is fine."""
