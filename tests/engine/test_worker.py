@@ -295,6 +295,20 @@ class TestEnding:
         assert len(parts.embedded()) == 9
         parts.close()
 
+    def test_what_outlives_its_stop_is_free_for_the_next_at_once(self, tmp_path: Path) -> None:
+        held = Held()
+        parts = Parts(tmp_path / "homing.db", held)
+        parts.put(texts(3))
+        parts.engine.start()
+        assert held.entered.wait(SOON)
+        assert parts.engine.worker.stop(0) == 3
+        parts.store.close()
+        again = Parts(tmp_path / "homing.db")
+        assert again.engine.flush()
+        held.go.set()
+        assert len(again.embedded()) == 3
+        again.close()
+
     def test_stop_without_draining_finishes_the_batch_under_way_and_keeps_the_rest(self, tmp_path: Path) -> None:
         held = Held()
         parts = Parts(tmp_path / "homing.db", held)

@@ -208,6 +208,15 @@ class Work:
         """These are free to be claimed by anybody."""
         self._database.write(lambda transaction: self._free(transaction, items), SCOPE)
 
+    def release_all(self) -> None:
+        """Everything that this worker holds is free to be claimed by anybody."""
+        self._database.write(
+            lambda transaction: transaction.rows(
+                "UPDATE work SET owner = '', leased = 0 WHERE owner = $1", self._owner
+            ),
+            SCOPE,
+        )
+
     def flush(self) -> None:
         """Make everything due now, also what was postponed or rests."""
         self._database.write(

@@ -61,6 +61,7 @@ class Worker:
         self._options = options
         self._embedding = Embedding(store, models, work, options.retries)
         self._wake = threading.Condition()
+        self._claiming = threading.Lock()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._at_work = 0
@@ -131,14 +132,26 @@ class Worker:
             self.notify()
             for thread in self._threads:
                 thread.join(None if deadline is None else _left(deadline))
+            late = any(thread.is_alive() for thread in self._threads)
             self._threads = []
+        if late:
+            # Its lease would keep the texts from whoever opens this next in the same process.
+            with self._claiming:
+                self._work.release_all()
         left = self._work.waiting()
         if left and drain and self._work.waiting(mine=True):
             log.warning("closing with %d texts that wait for their vectors; the next process carries on", left)
         return left
 
-    def run_batch(self, size: int | None = None, *, early: bool = False, mine: bool = False) -> bool:
-        """Embed one batch of what is due in the calling thread; whether there was anything."""
+    def run_batch(
+        self,
+        size: int | None = None,
+        *,
+        early: bool = False,
+        mine: bool = False,
+        stopping: threading.Event | None = None,
+    ) -> bool:
+        """Embed one batch of what is due in the calling thread, unless `stopping`; whether there was anything."""
         if not self._models.embeds:
             return False
         with self._wake:
@@ -147,7 +160,9 @@ class Worker:
         try:
             self._release()
             count = size or self._options.batch_size
-            items = self._work.claim(count, self._options.batch_bytes, early=early, mine=mine)
+            with self._claiming:
+                if stopping is None or not stopping.is_set():
+                    items = self._work.claim(count, self._options.batch_bytes, early=early, mine=mine)
             if items:
                 self._embedding.run(items)
                 if any(one.model for one in items):
@@ -183,11 +198,14 @@ class Worker:
                 # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
                 if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
                     self._warn_when_full()
-                    worked = self.run_batch(early=self._work.fresh() >= self._options.batch_size) or self._follow()
+                    early = self._work.fresh() >= self._options.batch_size
+                    worked = self.run_batch(early=early, stopping=stopping) or self._follow()
                     looked = now
                 seen = version
             except HomingError as error:
-                log.warning("the background worker carries on after: %s", error)
+                # One that outlived its stop may find the database closed.
+                if not stopping.is_set():
+                    log.warning("the background worker carries on after: %s", error)
             except Exception:
                 log.exception("the background worker carries on after an unexpected failure")
             if not worked:
