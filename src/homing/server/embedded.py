@@ -54,7 +54,7 @@ def stretches(app: Homing, source: MapSource, project: str | None = None) -> Ite
         yield from _skills(app)
         return
     if source == "memory":
-        wanted = set(app.rag.collections)
+        wanted = set(app.memory.collections)
     else:
         wanted = {collection_of(one.id) for one in app.documents.projects() if project in (None, one.id)}
     for info in app.store.collections():

@@ -72,7 +72,7 @@ class _Queues:
     def collect(self) -> Iterator[Metric]:
         pending = dead = 0
         for _, app in self._tenants.open_apps():
-            backlog = app.rag.buffer.backlog()
+            backlog = app.engine.work.backlog()
             pending += backlog.waiting
             dead += backlog.dead
         yield GaugeMetricFamily("homing_buffer_pending", "Texts that wait to be embedded.", value=pending)

@@ -159,6 +159,7 @@ def _close(app: Homing) -> None:
 def prepare(app: Homing) -> None:
     """Open what requests use, and begin to embed what an earlier process left waiting."""
     assert app.store is not None
-    app.rag.buffer.start()
+    app.engine.start()
+    assert app.memory is not None
     app.documents.start()
     assert app.devices is not None

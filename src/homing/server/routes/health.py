@@ -90,7 +90,7 @@ def _failure(embedder: EmbeddingProvider) -> str | None:
 def _store(app: Homing) -> StoreHealth:
     try:
         app.store.collections()
-        backlog = app.rag.buffer.backlog()
+        backlog = app.engine.work.backlog()
         return StoreHealth(state="ok", reason=None, waiting=backlog.waiting, given_up=backlog.dead)
     except HomingError as error:
         return StoreHealth(state="failing", reason=error.code, waiting=0, given_up=0)
