@@ -99,7 +99,7 @@ def _options(settings: Settings, backend: Backend) -> dict[str, Any]:
     address = (chosen.base_url if chosen else "") or address
     options = {
         "model": embedding.model,
-        "api_key": backend.api_key,
+        "api_key": Secret(refer(backend.api_key.reveal())),
         "base_url": address,
         "dimensions": embedding.dimensions,
         "proxy": settings.proxy if urlsplit(address).hostname not in LOOPBACK else "",

@@ -1,4 +1,4 @@
-"""A buffer of one test."""
+"""A memory with everything in one file, on the fake embedder."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.buffer.parts import Parts
+from tests.memory.parts import Parts
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Iterator[Parts]:
+def memory(tmp_path: Path) -> Iterator[Parts]:
     parts = Parts(tmp_path / "homing.db")
     yield parts
     parts.close()

@@ -11,22 +11,22 @@ import pytest
 
 from homing.chat import ChatModel, Message, StreamingChatModel
 from homing.errors import ChatError, ProviderUnavailable, StoreError
-from homing.rag.adapter import ContextAwareModelAdapter
-from homing.rag.context_section import TITLE, context_section
-from homing.rag.service import RetrieveOptions
+from homing.memory.adapter import ContextAwareModelAdapter
+from homing.memory.context_section import TITLE, context_section
+from homing.memory.service import RetrieveOptions
 from homing.records import Hit, Retrieved
 from homing.testing.scripted_chat import ScriptedChat
 from homing.text.budget import estimate_tokens
-from tests.rag.linked_memory import Memory
+from tests.memory.parts import Parts
 
 
 @pytest.fixture
-def filled(memory: Memory) -> Memory:
+def filled(memory: Parts) -> Parts:
     memory.knowledge.save("账单每月一号结算 billing day", entry_id="k1")
     memory.learning.save("answer billing questions with a date", entry_id="l1")
     memory.memory.save_observation("asked about billing 账单", session_key="s1", entry_id="mine")
     memory.memory.save_reflection("billing worries this person", session_key="s2", entry_id="other")
-    assert memory.buffer.flush()
+    assert memory.engine.flush()
     return memory
 
 
@@ -40,7 +40,7 @@ def hit(key: str, text: str, fused: float = 1.0) -> Hit:
 
 
 @pytest.mark.parametrize("question", ["账单什么时候结算？", "when is billing?", "billing 是几号", "帳單"])
-def test_items_come_with_their_collection_and_id(filled: Memory, question: str) -> None:
+def test_items_come_with_their_collection_and_id(filled: Parts, question: str) -> None:
     chat = ScriptedChat("一号")
     adapter = ContextAwareModelAdapter(chat, filled.rag)
     assert adapter.complete([Message("system", "You help."), Message("user", question)]) == "一号"
@@ -49,7 +49,7 @@ def test_items_come_with_their_collection_and_id(filled: Memory, question: str) 
     assert chat.asked[0][1] == Message("user", question)
 
 
-def test_the_last_user_message_is_the_question(filled: Memory) -> None:
+def test_the_last_user_message_is_the_question(filled: Parts) -> None:
     asked: list[str] = []
 
     class Listening:
@@ -66,14 +66,14 @@ def test_the_last_user_message_is_the_question(filled: Memory) -> None:
     assert asked == ["账单"]
 
 
-def test_without_a_system_prompt_one_is_put_in_front(filled: Memory) -> None:
+def test_without_a_system_prompt_one_is_put_in_front(filled: Parts) -> None:
     chat = ScriptedChat()
     ContextAwareModelAdapter(chat, filled.rag).complete([Message("user", "billing")])
     assert [message.role for message in chat.asked[0]] == ["system", "user"]
     assert prompt(chat).startswith(TITLE)
 
 
-def test_of_several_system_prompts_the_last_at_the_head_gets_the_section(filled: Memory) -> None:
+def test_of_several_system_prompts_the_last_at_the_head_gets_the_section(filled: Parts) -> None:
     chat = ScriptedChat()
     messages = [
         Message("system", "one"),
@@ -88,7 +88,7 @@ def test_of_several_system_prompts_the_last_at_the_head_gets_the_section(filled:
     assert messages[1].content == "two"
 
 
-def test_a_system_prompt_of_parts_gets_a_part_more(filled: Memory) -> None:
+def test_a_system_prompt_of_parts_gets_a_part_more(filled: Parts) -> None:
     chat = ScriptedChat()
     cached = {"type": "text", "text": "You help.", "cache_control": {"type": "ephemeral"}}
     ContextAwareModelAdapter(chat, filled.rag).complete([Message("system", [cached]), Message("user", "billing")])
@@ -101,14 +101,14 @@ def test_a_system_prompt_of_parts_gets_a_part_more(filled: Memory) -> None:
 @pytest.mark.parametrize(
     "messages", [[Message("user", "   ")], [Message("system", "You help.")], [], [Message("user", [{"type": "image"}])]]
 )
-def test_where_nothing_is_asked_nothing_is_recalled(filled: Memory, messages: list[Message]) -> None:
+def test_where_nothing_is_asked_nothing_is_recalled(filled: Parts, messages: list[Message]) -> None:
     before, chat = filled.embedder.calls, ScriptedChat()
     ContextAwareModelAdapter(chat, filled.rag).complete(messages)
     assert chat.asked == [messages]
     assert filled.embedder.calls == before
 
 
-def test_where_nothing_is_found_nothing_is_added(memory: Memory) -> None:
+def test_where_nothing_is_found_nothing_is_added(memory: Parts) -> None:
     chat, messages = ScriptedChat(), [Message("system", "You help."), Message("user", "billing")]
     ContextAwareModelAdapter(chat, memory.rag).complete(messages)
     assert chat.asked == [messages]
@@ -129,14 +129,14 @@ def test_a_recall_that_fails_is_a_warning_and_the_turn_goes_on(
     assert str(error) in caplog.text
 
 
-def test_keywords_still_inform_the_model_while_embedding_is_down(filled: Memory) -> None:
+def test_keywords_still_inform_the_model_while_embedding_is_down(filled: Parts) -> None:
     filled.embedder.fail_with = ProviderUnavailable("down")
     chat = ScriptedChat()
     ContextAwareModelAdapter(chat, filled.rag).complete([Message("user", "账单")])
     assert "账单每月一号结算" in prompt(chat)
 
 
-def test_an_error_of_the_model_is_the_callers(filled: Memory) -> None:
+def test_an_error_of_the_model_is_the_callers(filled: Parts) -> None:
     adapter = ContextAwareModelAdapter(ScriptedChat(fail_with=ChatError("no")), filled.rag)
     with pytest.raises(ChatError):
         adapter.complete([Message("user", "billing")])
@@ -145,18 +145,18 @@ def test_an_error_of_the_model_is_the_callers(filled: Memory) -> None:
 class TestSessions:
     """Memories belong to a session; knowledge and learning to all of them."""
 
-    def test_memories_of_other_sessions_stay_there(self, filled: Memory) -> None:
+    def test_memories_of_other_sessions_stay_there(self, filled: Parts) -> None:
         chat = ScriptedChat()
         ContextAwareModelAdapter(chat, filled.rag, session_key="s1").complete([Message("user", "billing")])
         assert {'knowledge "k1"', 'learning "l1"', 'observation "mine"'} == set(re.findall(r"### (.+)", prompt(chat)))
 
-    def test_every_collection_can_be_kept_to_the_session(self, filled: Memory) -> None:
+    def test_every_collection_can_be_kept_to_the_session(self, filled: Parts) -> None:
         chat = ScriptedChat()
         strict = ContextAwareModelAdapter(chat, filled.rag, session_key="s1", session_scoped=())
         strict.complete([Message("user", "billing")])
         assert re.findall(r"### (.+)", prompt(chat)) == ['observation "mine"']
 
-    def test_one_adapter_serves_many_sessions(self, filled: Memory) -> None:
+    def test_one_adapter_serves_many_sessions(self, filled: Parts) -> None:
         chat = ScriptedChat()
         adapter = ContextAwareModelAdapter(chat, filled.rag, options=RetrieveOptions(collections=("reflection",)))
         adapter.for_session("s2").complete([Message("user", "billing")])
@@ -168,14 +168,14 @@ class TestSessions:
 class TestStreaming:
     """Pieces pass through as they come."""
 
-    def test_pieces_pass_through(self, filled: Memory) -> None:
+    def test_pieces_pass_through(self, filled: Parts) -> None:
         chat = ScriptedChat("好的")
         adapter = ContextAwareModelAdapter(chat, filled.rag)
         assert isinstance(adapter, StreamingChatModel)
         assert list(adapter.stream([Message("user", "billing")])) == ["好", "的"]
         assert TITLE in prompt(chat)
 
-    def test_a_model_that_cannot_stream_answers_in_one_piece(self, filled: Memory) -> None:
+    def test_a_model_that_cannot_stream_answers_in_one_piece(self, filled: Parts) -> None:
         class Plain:
             id = "plain/chat"
 

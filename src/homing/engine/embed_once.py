@@ -5,23 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.embedders.wrapper import Wrapper
+from homing.engine.models import ModelsInUse
 from homing.errors import EmbeddingError
 from homing.vectors import Matrix
 
 
-class AskedOnce(Wrapper):
-    """Wraps a provider for the length of one question: the first to ask embeds, the others wait and get the same.
+class EmbedOnce:
+    """The models in use for the length of one question: the first to ask embeds, the others wait and get the same.
 
-    A failure is shared as well, so that a provider that is down costs its deadline once. Collections of another model
-    are asked with that one, once as well.
+    A failure is shared as well, so that a model that is down costs its deadline once. Collections that another model
+    serves are asked with that one, once as well.
     """
+
+    def __init__(self, models: ModelsInUse) -> None:
+        self._models = models
+        self._lock = Lock()
+        self._providers: dict[str, EmbeddingProvider] = {}
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts are embedded at all."""
+        return self._models.embeds
+
+    def provider(self, identity: str = "") -> EmbeddingProvider:
+        """What makes vectors of this identity, asked once."""
+        made = self._models.provider(identity)
+        with self._lock:
+            return self._providers.setdefault(made.id, _Once(made))
+
+
+class _Once(Wrapper):
+    """A provider that remembers what it answered, a failure included."""
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         super().__init__(provider)
-        self._others: dict[str, AskedOnce] = {}
         self._lock = Lock()
         self._answers: dict[tuple[Kind, tuple[str, ...]], Matrix | EmbeddingError] = {}
 
@@ -38,9 +57,3 @@ class AskedOnce(Wrapper):
         if isinstance(answer, EmbeddingError):
             raise answer
         return answer
-
-    def for_model(self, identity: str) -> EmbeddingProvider:
-        """The provider of that identity, asked once."""
-        provider = provider_for(self._provider, identity)
-        with self._lock:
-            return self if provider.id == self.id else self._others.setdefault(provider.id, AskedOnce(provider))

@@ -1,4 +1,4 @@
-"""`/rag`: remember, recall, forget."""
+"""`/memory`: remember, recall, forget."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pydantic import Field
 
 from homing.channels.problems import EMPTY_OR_NO_NUL, NO_NUL, NOT_BLANK
 from homing.errors import NotFound
-from homing.rag.content import Entry
+from homing.memory import Entry
 from homing.records import Mode
 from homing.server.access import Reading, Writing
 from homing.server.body import Answer, Body, Limit, Name, Query
 from homing.server.found import FoundGroup, group_of
 
-router = APIRouter(prefix="/rag", tags=["memory"])
+router = APIRouter(prefix="/memory", tags=["memory"])
 
 Collection = Literal["knowledge", "observation", "reflection", "learning"]
 Word = Annotated[str, Field(max_length=1_000, pattern=EMPTY_OR_NO_NUL)]
@@ -77,8 +77,8 @@ class Forgotten(Answer):
 @router.post("/remember", status_code=201)
 def remember(body: Remember, caller: Writing) -> Remembered:
     """Remember a text. It is durable when this answers; its vector follows in the background."""
-    return _told(
-        caller.app.rag.remember(
+    return _described(
+        caller.app.memory.remember(
             body.collection,
             body.text,
             entry_id=body.id,
@@ -93,7 +93,7 @@ def remember(body: Remember, caller: Writing) -> Remembered:
 def recall(body: Recall, caller: Reading) -> FoundGroup:
     """What a question is about, the nearest first."""
     caller.service.log_query(body.query)
-    found = caller.app.rag.retrieve(
+    found = caller.app.memory.recall(
         body.query,
         limit=body.limit,
         collections=tuple(dict.fromkeys(body.collections)),
@@ -108,34 +108,34 @@ def recall(body: Recall, caller: Reading) -> FoundGroup:
 def list_remembered(
     caller: Reading,
     collection: Collection | None = None,
-    session_key: Annotated[str | None, Parameter(max_length=1_000)] = None,
+    session_key: Annotated[str | None, Parameter(max_length=1_000, pattern=EMPTY_OR_NO_NUL)] = None,
     limit: Annotated[int, Parameter(ge=1, le=1000)] = 50,
     offset: Annotated[int, Parameter(ge=0, le=10_000)] = 0,
 ) -> Memory:
     """What is remembered, the latest first; of all collections together where none is named."""
-    rag = caller.app.rag
-    names = rag.collections if collection is None else (collection,)
-    found = [one for name in names for one in rag.entries(name, session_key=session_key, limit=limit + offset)]
+    memory = caller.app.memory
+    names = memory.collections if collection is None else (collection,)
+    found = [one for name in names for one in memory.list(name, session_key=session_key, limit=limit + offset)]
     found.sort(key=lambda one: (-one.created, one.id))
     return Memory(
-        counts={name: rag.count(name) for name in rag.collections},
-        waiting=rag.buffer.pending,
-        entries=[_told(one) for one in found[offset : offset + limit]],
+        counts={name: memory.count(name) for name in memory.collections},
+        waiting=caller.app.engine.work.waiting(),
+        entries=[_described(one) for one in found[offset : offset + limit]],
     )
 
 
 @router.delete("/{entry_id:name}")
 def forget(entry_id: str, caller: Writing, collection: Collection | None = None) -> Forgotten:
     """Forget an entry, in one collection or in whichever has it."""
-    rag = caller.app.rag
-    names = rag.collections if collection is None else (collection,)
-    forgotten = sum(rag.forget(name, [entry_id]) for name in names)
+    memory = caller.app.memory
+    names = memory.collections if collection is None else (collection,)
+    forgotten = sum(memory.forget(name, [entry_id]) for name in names)
     if not forgotten:
-        raise NotFound(f"nothing with the id {entry_id!r} is remembered; GET /rag lists what is")
+        raise NotFound(f"nothing with the id {entry_id!r} is remembered; GET /memory lists what is")
     return Forgotten(forgotten=forgotten)
 
 
-def _told(entry: Entry) -> Remembered:
+def _described(entry: Entry) -> Remembered:
     return Remembered(
         id=entry.id,
         collection=entry.collection,

@@ -1,4 +1,4 @@
-"""A chat model that is told, before each call, what is remembered about the question."""
+"""A chat model whose prompt says, before each call, what is remembered about the question."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from homing.chat.model import ChatModel, Message, StreamingChatModel
-from homing.rag.context_section import context_section
-from homing.rag.service import RetrieveOptions
+from homing.memory.context_section import context_section
+from homing.memory.entry import SessionKey
+from homing.memory.service import RetrieveOptions
 from homing.records import Retrieved
 
 log = logging.getLogger(__name__)
@@ -20,10 +21,10 @@ MEMORIES = ("observation", "reflection")
 
 
 class Recall(Protocol):
-    """What recalls: a RAGService, or the `rag` of an open app."""
+    """What recalls: a RAGService, or whatever answers like one."""
 
     def retrieve(self, query: str, options: RetrieveOptions | None = None) -> Retrieved:
-        """The content a question is about."""
+        """What a question is about."""
 
 
 class ContextAwareModelAdapter:
@@ -41,16 +42,16 @@ class ContextAwareModelAdapter:
     def __init__(
         self,
         chat_model: ChatModel,
-        rag: Recall,
+        recall: Recall,
         *,
-        session_key: str | None = None,
+        session_key: SessionKey | None = None,
         session_scoped: Sequence[str] = MEMORIES,
         options: RetrieveOptions | None = None,
         max_tokens: int = MAX_TOKENS,
         enabled: bool = True,
     ) -> None:
         self._chat_model = chat_model
-        self._rag = rag
+        self._recall = recall
         self._options = replace(
             options or RetrieveOptions(), session_key=session_key, session_scoped=tuple(session_scoped)
         )
@@ -62,11 +63,11 @@ class ContextAwareModelAdapter:
         """The identity of the wrapped model."""
         return self._chat_model.id
 
-    def for_session(self, session_key: str | None) -> ContextAwareModelAdapter:
+    def for_session(self, session_key: SessionKey | None) -> ContextAwareModelAdapter:
         """The same adapter for another session."""
         return ContextAwareModelAdapter(
             self._chat_model,
-            self._rag,
+            self._recall,
             session_key=session_key,
             session_scoped=self._options.session_scoped,
             options=self._options,
@@ -98,7 +99,7 @@ class ContextAwareModelAdapter:
         if not question.strip():
             return ""
         try:
-            found = self._rag.retrieve(question, self._options)
+            found = self._recall.retrieve(question, self._options)
         except Exception as error:
             # Whatever it is: an answer without memory is better than none.
             log.warning("recall failed, the model is asked without context: %s", error)

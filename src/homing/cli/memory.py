@@ -1,4 +1,4 @@
-"""`homing rag`: remember, recall, forget."""
+"""`homing memory`: remember, recall, forget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from homing.cli.waiting import work_through
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
-    from homing.rag.memory import Rag
+    from homing.engine import Engine
     from homing.records import Retrieved
 
 app = typer.Typer(help="Memory: remember, recall, forget.", no_args_is_help=True)
@@ -45,8 +45,7 @@ def remember(
 ) -> None:
     """Remember a text. When the command ends it can be recalled by meaning and by words."""
     with opened(data) as homing:
-        rag = homing.rag
-        entry = rag.remember(
+        entry = homing.memory.remember(
             collection,
             sys.stdin.read() if text is None else text,
             session_key=session,
@@ -54,13 +53,13 @@ def remember(
             tags=tag or (),
             entry_id=entry_id,
         )
-        left = rag.close()
+        left = homing.engine.close()
     if json:
         print_json({"entry": entry, "waiting": left})
         return
     console().print(f"{entry.collection} {entry.id}", markup=False)
     if left:
-        console(stderr=True).print(f"{left} texts wait for the embedding model; words find them (homing rag queue)")
+        console(stderr=True).print(f"{left} texts wait for the embedding model; words find them (homing memory queue)")
 
 
 @app.command()
@@ -80,8 +79,7 @@ def recall(
     if collection:
         changes["collections"] = tuple(collection)
     with opened(data) as homing:
-        rag = homing.rag
-        found = rag.retrieve(query, **changes)
+        found = homing.memory.recall(query, **changes)
     if json:
         print_json(as_json(query, found))
     else:
@@ -100,15 +98,15 @@ def list_entries(
     from rich.table import Table
 
     with opened(data) as homing:
-        rag = homing.rag
+        memory = homing.memory
         if collection is None:
-            counts = {name: rag.count(name) for name in rag.collections}
+            counts = {name: memory.count(name) for name in memory.collections}
             table = Table("collection", "entries")
             for name, count in counts.items():
                 table.add_row(name, str(count))
             print_json(counts) if json else console().print(table)
             return
-        entries = rag.entries(collection, session_key=session, limit=limit)
+        entries = memory.list(collection, session_key=session, limit=limit)
     if json:
         print_json(entries)
         return
@@ -132,10 +130,11 @@ def forget(
 ) -> None:
     """Forget entries with their vectors."""
     with opened(data) as homing:
-        rag = homing.rag
-        forgotten = rag.forget(collection, ids)
+        forgotten = homing.memory.forget(collection, ids)
     if not forgotten:
-        raise NotFound(f"nothing in {collection} has the id {', '.join(ids)}; homing rag list {collection} shows them")
+        raise NotFound(
+            f"nothing in {collection} has the id {', '.join(ids)}; homing memory list {collection} shows them"
+        )
     print_json({"forgotten": forgotten}) if json else console().print(f"{forgotten} forgotten")
 
 
@@ -150,12 +149,13 @@ def queue(
     from rich.text import Text
 
     with opened(data) as homing:
-        rag = homing.rag
-        retried = rag.buffer.retry_dead_letters() if retry else 0
+        engine = homing.engine
+        retried = engine.work.retry_dead() if retry else 0
         if retry:
             with progress("Embedding", quiet=json) as step:
-                _embed(rag, step)
-        backlog, letters = rag.buffer.backlog(), rag.buffer.dead_letters()
+                _embed(engine, step)
+        backlog, letters = engine.work.backlog(), engine.work.dead_letters()
+        texts = [engine.store.texts(one.collection, [one.id]).get(one.id, "") for one in letters]
     if json:
         print_json({"retried": retried, "backlog": backlog, "dead_letters": letters})
         return
@@ -165,32 +165,29 @@ def queue(
         out.print(f"{retried} tried again")
     if letters:
         table = Table("given up", "after", "error", "text")
-        for letter in letters:
-            source = f"{letter.request.collection} {letter.request.id}"
-            table.add_row(
-                source, f"{letter.attempts} tries", Text(letter.error), Text((letter.request.text or "")[:80])
-            )
+        for letter, text in zip(letters, texts, strict=True):
+            source = f"{letter.collection} {letter.id}"
+            table.add_row(source, f"{letter.attempts} tries", Text(letter.error), Text(text[:80]))
         out.print(table)
-        out.print("homing rag queue --retry tries them again")
+        out.print("homing memory queue --retry tries them again")
 
 
 @app.command()
-def backfill(data: Data = None, json: Json = False) -> None:
-    """Embed what has no vector, or one that is out of date."""
+def reindex(data: Data = None, json: Json = False) -> None:
+    """Embed what has no vector, also what was given up."""
     with opened(data) as homing:
-        rag = homing.rag
         with progress("Looking", quiet=json) as step:
-            queued = rag.backfill(step)
+            queued = homing.memory.reindex(step)
         with progress("Embedding", quiet=json) as step:
-            left = _embed(rag, step)
+            left = _embed(homing.engine, step)
     if json:
         print_json({"queued": queued, "waiting": left})
     else:
         console().print(f"{queued} queued, {left} left" if left else f"{queued} queued and embedded")
 
 
-def _embed(rag: Rag, step: Callable[[int, int], None]) -> int:
-    return work_through(lambda: rag.buffer.pending, rag.buffer.flush, step)
+def _embed(engine: Engine, step: Callable[[int, int], None]) -> int:
+    return work_through(engine.work.waiting, engine.flush, step)
 
 
 def _show(query: str, found: Retrieved) -> None:

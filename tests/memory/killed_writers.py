@@ -1,8 +1,8 @@
 """Writers that are killed at random moments, round after round, on one database; then a look at what is left.
 
-    python -m tests.buffer.killed_writers 300
+    python -m tests.memory.killed_writers 300
 
-A round starts a process that saves, rewrites and deletes while its buffer embeds, acknowledging each call on its
+A round starts a process that saves, rewrites and deletes while its worker embeds, acknowledging each call on its
 standard output, and kills it with SIGKILL somewhere in between.
 """
 
@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.database.sqlite import SqliteDatabase
+import numpy as np
+
 from homing.embedders.provider import Kind
-from homing.rag.content import KnowledgeStore
-from homing.rag.embedding_link import EmbeddingLink
+from homing.engine import Engine
+from homing.engine.worker import WorkerOptions
+from homing.memory import KnowledgeStore
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
@@ -45,22 +46,17 @@ class Counting(FakeEmbedder):
 
 
 class Parts:
-    """Content, buffer and store in one file of a folder."""
+    """Content and engine over one file of a folder."""
 
-    def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
-        self.store, self.database = SqliteStore(folder / "homing.db"), SqliteDatabase(folder / "homing.db")
-        provider = Counting(folder / "embedded.txt")
-        provider.delay = delay
-        options = BufferOptions(batch_size=BATCH, batch_seconds=0.0)
-        self.buffer = EmbeddingBuffer(provider, self.store, self.database, options)
-        link = EmbeddingLink(self.buffer, self.store)
-        self.knowledge = KnowledgeStore(self.database, on_save=link.on_save, on_delete=link.on_delete)
+    def __init__(self, folder: Path) -> None:
+        self.store = SqliteStore(folder / "homing.db")
+        self.engine = Engine(self.store, Counting(folder / "embedded.txt"), options=WorkerOptions(batch_size=BATCH))
+        self.knowledge = KnowledgeStore(self.engine)
 
 
 def write(folder: Path, round_number: int) -> None:
     """What a killed process does until it is killed: each call is announced before and acknowledged after."""
     parts = Parts(folder)
-    parts.buffer.start()
     chance = random.Random(round_number)
     for number in range(400):
         key = f"{round_number}-{number}"
@@ -81,10 +77,10 @@ def _save(parts: Parts, key: str, text: str | None) -> None:
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What was found when the last process was dead and the queue was empty again.
+    """What was found when the last process was dead and nothing waited any more.
 
     `wrong` are entries that are not what the last acknowledged call made them; `unembedded` and `stale` those whose
-    vector is missing or of another text; `orphans` vectors without an entry. `repeated` counts texts that were embedded
+    vector is missing or of another text; `orphans` records without an entry. `repeated` counts texts that were embedded
     more than once: those that a killed process had embedded but not yet stored.
     """
 
@@ -120,9 +116,10 @@ def kill(folder: Path, rounds: int, *, seed: int = 20) -> Aftermath:
                 possible[key] = {text}
                 acknowledged += 1
     parts = Parts(folder)
-    parts.buffer.flush(120)
-    entries = {entry.id: entry.text for entry in parts.knowledge.every("knowledge")}
+    parts.engine.flush(120)
+    entries = {entry.id: entry.text for entry in parts.knowledge.list("knowledge", limit=1_000_000)}
     records = {record.id: record for record in parts.store.records("knowledge")}
+    vectors = FakeEmbedder(16)
     embedded = Counter((folder / "embedded.txt").read_text(encoding="utf-8").splitlines())
     found = Aftermath(
         rounds=rounds,
@@ -130,21 +127,25 @@ def kill(folder: Path, rounds: int, *, seed: int = 20) -> Aftermath:
         entries=len(entries),
         wrong=sum(entries.get(key) not in allowed for key, allowed in possible.items()),
         unembedded=sum(key not in records or records[key].embedding is None for key in entries),
-        stale=sum(key in records and records[key].text != text for key, text in entries.items()),
+        stale=sum(
+            record.embedding is not None
+            and not np.allclose(record.embedding, vectors.embed([record.text])[0], atol=1e-6)
+            for record in records.values()
+        ),
         orphans=len(records.keys() - entries.keys()),
-        left=parts.buffer.pending,
-        dead=len(parts.buffer.dead_letters()),
+        left=parts.engine.work.waiting(),
+        dead=len(parts.engine.work.dead_letters()),
         repeated=sum(count - 1 for count in embedded.values()),
         damage=tuple(parts.store.check()),
     )
-    parts.database.close()
+    parts.engine.close()
     parts.store.close()
     return found
 
 
 def drain(folder: Path, processes: int) -> Counter[str]:
-    """Empty the queue with several processes at once; returns how often each text was embedded."""
-    command = [sys.executable, "-m", "tests.buffer.killed_writers", "--drain", str(folder)]
+    """Embed what waits with several processes at once; returns how often each text was embedded."""
+    command = [sys.executable, "-m", "tests.memory.killed_writers", "--drain", str(folder)]
     running = [subprocess.Popen(command, cwd=Path(__file__).parents[2]) for _ in range(processes)]
     for process in running:
         assert process.wait(120) == 0
@@ -153,7 +154,7 @@ def drain(folder: Path, processes: int) -> Counter[str]:
 
 def _round(folder: Path, number: int, chance: random.Random) -> list[tuple[str, str, str | None]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.buffer.killed_writers", "--write", str(folder), str(number)],
+        [sys.executable, "-m", "tests.memory.killed_writers", "--write", str(folder), str(number)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -177,7 +178,7 @@ def main() -> None:
         write(Path(sys.argv[2]), int(sys.argv[3]))
         return
     if sys.argv[1] == "--drain":
-        Parts(Path(sys.argv[2]), delay=0.02).buffer.flush(60)
+        Parts(Path(sys.argv[2])).engine.flush()
         return
     with tempfile.TemporaryDirectory() as folder:
         found = kill(Path(folder), int(sys.argv[1]))
