@@ -48,6 +48,7 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
         (collection, json.dumps(list(ids))),
     )
     _remove(connection, collection, dict(found))
+    keywords.tidy(connection, collection, len(found))
     return len(found)
 
 
