@@ -197,7 +197,7 @@ def test_collections_beyond_the_keyword_tables_keep_apart(store: SqliteStore) ->
     assert store.search_text("c33", "共同") == []
     assert store.check() == []
     with store.database.reading() as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%USING fts5%'").get == 32
+        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%USING fts5(%'").get == 32
 
 
 class TestLargeCollection:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from homing.database import Database, Transaction
+from homing.database import Transaction
 from homing.documents.layout import Block, Held, NewBlock, Placed, Rewrite, Stored
 
 COMPONENT = "documents"
@@ -215,14 +215,6 @@ def remove(transaction: Transaction, row: Row) -> list[str]:
     transaction.rows("DELETE FROM document_blocks WHERE document = $1", row.key)
     transaction.rows("DELETE FROM documents WHERE key = $1", row.key)
     return [chunk for (chunk,) in gone]
-
-
-def is_there(database: Database) -> bool:
-    """Whether there ever were documents; asking makes no tables."""
-    [(steps,)] = database.read(
-        lambda transaction: transaction.rows("SELECT count(*) FROM migrations WHERE component = $1", COMPONENT)
-    )
-    return bool(steps)
 
 
 def _write_block(transaction: Transaction, row: Row, block: NewBlock) -> Block:

@@ -22,7 +22,7 @@ class Overview:
 
 def overview(database: Database) -> Overview | None:
     """How things stand; None where there never were any documents. Makes no tables."""
-    if not archive.is_there(database):
+    if not database.applied(archive.COMPONENT):
         return None
     [(projects, documents, chunks)] = database.read(
         lambda transaction: transaction.rows(

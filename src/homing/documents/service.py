@@ -9,6 +9,7 @@ from typing import Any
 from homing.database import Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
+from homing.documents.checking import disagreements
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, import_folder
 from homing.documents.layout import Stored, wide_characters
@@ -234,6 +235,13 @@ class DocumentService:
             progress=progress or (lambda done, total: None),
             cancelled=cancelled or (lambda: False),
         )
+
+    def check(self) -> list[str]:
+        """What does not agree between the documents and the index, a sentence each; `Store.check` looks inside of that.
+
+        Reads everything but the vectors.
+        """
+        return list(disagreements(self._database, self._engine.store))
 
     def import_folder(self, project: str, folder: str | Path, progress: Progress | None = None) -> Imported:
         """Save every text file below a folder (md, txt, docx, epub, pdf …), named by its path there.

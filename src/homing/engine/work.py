@@ -25,7 +25,7 @@ STEPS = (
         since FLOAT64 NOT NULL, queued FLOAT64 NOT NULL, due FLOAT64 NOT NULL,
         attempts INT64 NOT NULL, owner TEXT NOT NULL, leased FLOAT64 NOT NULL, error TEXT NOT NULL,
         dead INT64 NOT NULL, died FLOAT64 NOT NULL, PRIMARY KEY(user_name, collection, id, model));
-    CREATE INDEX work_by_order ON work(dead, priority, queued);
+    CREATE INDEX work_by_order ON work(user_name, dead, priority, queued DESC, id);
     CREATE INDEX work_by_owner ON work(owner, leased) WHERE owner <> '';
     CREATE TABLE wanted(
         user_name TEXT NOT NULL, collection TEXT NOT NULL, model TEXT NOT NULL, listed INT64 NOT NULL,
@@ -321,14 +321,18 @@ class Work:
 
         return self._database.read(work)
 
-    def fresh(self) -> int:
-        """How many rows wait that never failed and that nobody holds."""
-        [(count,)] = self._database.read(
+    def has(self, count: int, *, fresh: bool = False) -> bool:
+        """Whether at least so many rows wait; with `fresh`, of those that never failed and that nobody holds."""
+        [(found,)] = self._database.read(
             lambda transaction: transaction.rows(
-                "SELECT count(*) FROM work WHERE user_name = $1 AND dead = 0 AND error = '' AND owner = ''", self._user
+                "SELECT count(*) FROM (SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
+                "AND ($2 = 0 OR (error = '' AND owner = '')) LIMIT $3) AS found",
+                self._user,
+                int(fresh),
+                count,
             )
         )
-        return int(count)
+        return int(found) >= count
 
     def untried(self, collection: str, ids: Sequence[str]) -> int:
         """How many of these wait for a vector of the model that serves the collection, and never failed."""

@@ -210,8 +210,8 @@ class Worker:
                 # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
                 if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
                     self._warn_when_full()
-                    early = self._work.fresh() >= self._options.batch_size
-                    worked = self.run_batch(early=early, stopping=stopping) or self.follow()
+                    many = self._work.has(self._options.batch_size, fresh=True)
+                    worked = self.run_batch(early=many, stopping=stopping) or self.follow()
                     looked = now
                 seen = version
             except StoreClosed:
@@ -252,10 +252,10 @@ class Worker:
         return bool(served)
 
     def _warn_when_full(self) -> None:
-        waiting = self._work.waiting()
-        if waiting >= self._options.full and not self._warned_full:
-            log.warning("embedding is behind: %d texts wait for their vectors", waiting)
-        self._warned_full = waiting >= self._options.full
+        full = self._work.has(self._options.full)
+        if full and not self._warned_full:
+            log.warning("embedding is behind: %d texts wait for their vectors", self._work.waiting())
+        self._warned_full = full
 
 
 def _left(deadline: float) -> float:

@@ -125,6 +125,15 @@ class SqliteDatabase:
                     self._idle.append(connection)
 
     @contextmanager
+    def snapshot(self) -> Iterator[tuple[apsw.Connection, int | None]]:
+        """As `reading`, with the version of what the connection sees; None where somebody wrote at this very moment."""
+        with self.reading() as connection:
+            before = self.version()
+            # What is read first fixes what the transaction sees.
+            connection.pragma("data_version")
+            yield connection, before if self.version() == before else None
+
+    @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
         """The one writer, inside a transaction: committed at the end, rolled back if anything is raised."""
         self._check_open()

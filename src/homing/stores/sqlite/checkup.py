@@ -97,9 +97,7 @@ def _indexed(connection: apsw.Connection, collection: int) -> dict[int, Counter[
     """The words that the keyword index holds for each record."""
     start = keywords.first_key(collection)
     found: dict[int, Counter[str]] = {}
-    for term, key in connection.execute(
-        f"SELECT term, doc FROM {keywords.vocabulary(connection, collection, 'instance')}"
-    ):
+    for term, key in connection.execute(f"SELECT term, doc FROM {keywords.places(connection, collection)}"):
         if start <= key < start + keywords.RANGE:
             found.setdefault(key, Counter())[term] += 1
     return found

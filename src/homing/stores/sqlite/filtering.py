@@ -15,7 +15,7 @@ from homing.stores.sqlite.codes import Keys
 Binding = str | int | float | bytes
 
 COUNTED = 10_000
-"""How far pairs are counted to see which is the rarest."""
+"""How far pairs are counted at least, to see which is the rarest."""
 
 _HAS = "collection = ? AND key = ? AND value IN (SELECT value FROM json_each(?))"
 
@@ -30,30 +30,31 @@ def conditions(collection: int, asked: Iterable[Condition], record: str) -> tupl
     return sql, bindings
 
 
-def is_selective(connection: apsw.Connection, collection: int, asked: Filter, few: int) -> bool:
-    """Whether a filter certainly lets no more than `few` records through."""
-    return any(_count(connection, collection, one, few + 1) <= few for one in asked if isinstance(one, Has))
+def among(collection: int, asked: Filter, lead: Has, record: str) -> tuple[str, list[Binding]]:
+    """As `conditions`, with the records of one pair named beforehand: cheaper to ask, where those are few."""
+    sql, bound = holders(collection, lead)
+    rest, bindings = conditions(collection, [one for one in asked if one is not lead], record)
+    return f" AND {record} IN (SELECT record {sql}){rest}", [*bound, *bindings]
 
 
-def matching(connection: apsw.Connection, collection: int, asked: Filter) -> Keys:
-    """The keys of all records that pass a filter."""
-    # The rarest pair leads; the others are looked up for what it lets through.
-    pairs = [one for one in asked if isinstance(one, Has)]
-    if len(pairs) > 1:
-        pairs.sort(key=lambda one: _count(connection, collection, one, COUNTED))
-    first = pairs[0] if pairs else None
-    others = [one for one in asked if one is not first]
-    if first is None:
-        rest, bindings = conditions(collection, others, "r.key")
-        sql, leading = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}", [collection]
+def holders(collection: int, pair: Has) -> tuple[str, list[Binding]]:
+    """`FROM …`: the rows of the attribute table that a pair has."""
+    return f"FROM attributes WHERE {_HAS}", [*_bound(collection, pair)]
+
+
+def matching(connection: apsw.Connection, collection: int, asked: Filter, lead: Has | None) -> Keys:
+    """The keys of all records that pass a filter; `lead` is the rarest of its pairs."""
+    if lead is None:
+        rest, bindings = conditions(collection, asked, "r.key")
+        found = rows(connection, f"SELECT r.key FROM records r WHERE r.collection = ?{rest}", (collection, *bindings))
     else:
-        rest, bindings = conditions(collection, others, "a.record")
+        # The others are looked up for what it lets through.
+        rest, bindings = conditions(collection, [one for one in asked if one is not lead], "a.record")
         sql = (
             "SELECT DISTINCT a.record FROM attributes a "
             f"WHERE a.collection = ? AND a.key = ? AND a.value IN (SELECT value FROM json_each(?)){rest}"
         )
-        leading = [*_bound(collection, first)]  # type: ignore[list-item]
-    found = rows(connection, sql, (*leading, *bindings))
+        found = rows(connection, sql, (*_bound(collection, lead), *bindings))
     return np.sort(np.fromiter((key for (key,) in found), np.int64, len(found)))
 
 
@@ -109,15 +110,6 @@ def _values(record: str, items: str = "") -> str:
 def _name(key: str) -> str:
     # Half a surrogate pair is written escaped, and read back as a character of replacement: it is found by nothing.
     return key.encode("utf-8", "replace").decode()
-
-
-def _count(connection: apsw.Connection, collection: int, pair: Has, at_most: int) -> int:
-    [(count,)] = rows(
-        connection,
-        f"SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?)",
-        (*_bound(collection, pair), at_most),
-    )
-    return int(count)
 
 
 def _bound(collection: int, pair: Has) -> tuple[Binding, ...]:

@@ -17,11 +17,8 @@ from homing.text.tokens import FTS5_TOKENIZE
 TABLES = 32
 """Keyword tables in a file, at most."""
 
-REMOVED_PERCENT = 1
-"""Share of removed texts from which on a part of the index is written anew without their words."""
-
 MERGED_PAGES = 16
-"""Pages of the index that a removal writes anew at most, beside one for each removed text."""
+"""Pages of the index that a removal writes anew at most, beside one for every eight removed texts."""
 
 RANGE = 2**40
 """Keys of a collection: its id times this, and up. More than it will ever use."""
@@ -30,6 +27,11 @@ RANGE = 2**40
 def table(collection: int) -> str:
     """The table with the words of a collection."""
     return f"keywords_{collection % TABLES}"
+
+
+def terms_table(collection: int) -> str:
+    """The table that tells, for each term of a keyword table, how many texts hold it. It takes no room."""
+    return f"{table(collection)}_terms"
 
 
 def first_key(collection: int) -> int:
@@ -43,7 +45,9 @@ def create(connection: apsw.Connection, collection: int) -> None:
         f"CREATE VIRTUAL TABLE IF NOT EXISTS {table(collection)} USING fts5("
         f"""words, content='', contentless_delete=1, tokenize="{FTS5_TOKENIZE}")"""
     )
-    _command(connection, collection, "deletemerge", REMOVED_PERCENT)
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {terms_table(collection)} USING fts5vocab({table(collection)}, row)"
+    )
 
 
 def add(connection: apsw.Connection, collection: int, words: Iterable[tuple[int, str]]) -> None:
@@ -53,23 +57,28 @@ def add(connection: apsw.Connection, collection: int, words: Iterable[tuple[int,
 
 def remove(connection: apsw.Connection, collection: int, keys: Iterable[Row]) -> None:
     """Take records out."""
-    gone = list(keys)
-    connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", gone)
-    # Their words stay in the index, marked as removed, until what holds them is written anew: a part of that now.
-    _command(connection, collection, "merge", MERGED_PAGES + len(gone))
+    connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", keys)
+
+
+def tidy(connection: apsw.Connection, collection: int, removed: int) -> None:
+    """Write a part of the index anew, where one text in ten was removed: their words stay in it until that is done."""
+    _command(connection, collection, "merge", MERGED_PAGES + removed // 8)
 
 
 def forget(connection: apsw.Connection, collection: int) -> None:
     """Drop the table of a collection that has no records any more, unless it shares one."""
     sharing = rows(connection, f"SELECT 1 FROM collections WHERE id % {TABLES} = ? LIMIT 2", (collection % TABLES,))
     if len(sharing) < 2:
-        connection.execute(f"DROP TABLE IF EXISTS {table(collection)}")
+        for name in (terms_table(collection), table(collection)):
+            connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
-def vocabulary(connection: apsw.Connection, collection: int, kind: str = "row") -> str:
-    """A table of the terms of a keyword table: with how many texts hold each (`row`), or each place (`instance`)."""
-    name = f"temp.{table(collection)}_{kind}"
-    connection.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab(main, {table(collection)}, {kind})")
+def places(connection: apsw.Connection, collection: int) -> str:
+    """A table of every place of every term in a keyword table."""
+    name = f"temp.{table(collection)}_places"
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab(main, {table(collection)}, instance)"
+    )
     return name
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import apsw
 import numpy as np
 
-from homing.database.sqlite import SqliteDatabase
+from homing.stores.sqlite.catalog import Catalog
 from homing.stores.sqlite.codes import Codes, Keys, Positions, Query, Scores
-from homing.stores.sqlite.segments import Counters, Part, counters, parts, removed_after
+from homing.stores.sqlite.segments import Counters, Part, parts, removed_after
 
 MEMORY = 2 * 1024**3
 """Bytes that all matrices of a store may take together, by default."""
@@ -124,16 +124,17 @@ class Matrices:
     _held: OrderedDict[str, Matrix] = field(default_factory=OrderedDict)
 
     @contextmanager
-    def current(self, database: SqliteDatabase, collection: str) -> Iterator[tuple[apsw.Connection, Snapshot | None]]:
+    def current(self, catalog: Catalog, collection: str) -> Iterator[tuple[apsw.Connection, Snapshot | None]]:
         """A transaction, and the matrix of a collection as that transaction sees it; None where it has no vectors."""
         matrix = self._of(collection)
         with ExitStack() as stack:
             # The lock comes first: then what this transaction sees is never older than what is in memory.
             with matrix.lock:
-                connection = stack.enter_context(database.reading())
-                state = counters(connection, collection)
+                connection, entry = stack.enter_context(catalog.reading(collection))
                 before = matrix.bytes
-                found = None if state is None else matrix.follow(connection, state)
+                found = None
+                if entry is not None and entry.counters is not None:
+                    found = matrix.follow(connection, entry.counters)
             if found is None:
                 self.forget(collection)
             elif matrix.bytes > before:

@@ -18,24 +18,9 @@ from homing.stores.store import ModelInfo, NewVector
 from homing.vectors import normalise
 
 
-def model_of(connection: apsw.Connection, name: str) -> str:
-    """The model that serves a collection; empty where nothing has a vector."""
-    row = connection.execute(
-        "SELECT s.model FROM collections c JOIN spaces s ON s.id = c.space "
-        "JOIN matrices m ON m.collection = c.id AND m.space = c.space WHERE c.name = ? AND m.live > 0",
-        (name,),
-    ).fetchone()
-    return "" if row is None else row[0]
-
-
 def models(connection: apsw.Connection, collection: Collection) -> list[ModelInfo]:
     """The models that a collection holds vectors of, the one that serves it first."""
     return [info for _, info in _spaces(connection, collection)]
-
-
-def served(connection: apsw.Connection, collection: Collection) -> ModelInfo | None:
-    """The model that serves a collection; None where nothing has a vector."""
-    return next((info for _, info in _spaces(connection, collection) if info.served), None)
 
 
 def put(connection: apsw.Connection, collection: Collection, model: str, given: Sequence[NewVector]) -> set[str]:
@@ -75,14 +60,6 @@ def put(connection: apsw.Connection, collection: Collection, model: str, given: 
         (collection.id, space),
     )
     return {name for _, name, _ in chosen}
-
-
-def pending(connection: apsw.Connection, collection: Collection) -> int:
-    """How many records have no vector in the space that serves the collection."""
-    row = connection.execute(
-        "SELECT live FROM matrices WHERE collection = ? AND space = ?", (collection.id, collection.space)
-    ).fetchone()
-    return collection.records - (0 if row is None else int(row[0]))
 
 
 def missing(connection: apsw.Connection, collection: Collection, model: str, after: str, limit: int) -> list[str]:

@@ -18,27 +18,6 @@ _COLUMNS = "key, id, metadata, keywords, text"
 _OF_IDS = "collection = ? AND id IN (SELECT value FROM json_each(?))"
 
 
-def best_by_id(connection: apsw.Connection, ranked: list[tuple[float, int]], limit: int) -> list[tuple[float, str]]:
-    """The first `limit` of these (value ascending, key) pairs as (value, id); where values tie, by id."""
-    if len(ranked) > limit:
-        last = ranked[limit - 1][0]
-        ranked = [pair for pair in ranked if pair[0] <= last]
-    ids: dict[int, str] = dict(
-        rows(
-            connection,
-            "SELECT key, id FROM records WHERE key IN (SELECT value FROM json_each(?))",
-            (json.dumps([key for _, key in ranked]),),
-        )
-    )
-    return sorted((value, ids[key]) for value, key in ranked)[:limit]
-
-
-def keys_of(connection: apsw.Connection, collection: Collection, ids: Sequence[str]) -> dict[str, int]:
-    """The keys of those records that exist, by id."""
-    wanted = (collection.id, json.dumps(list(ids)))
-    return dict(rows(connection, f"SELECT id, key FROM records WHERE {_OF_IDS}", wanted))
-
-
 def texts_of(connection: apsw.Connection, collection: Collection, ids: Sequence[str], lacking: str) -> dict[str, str]:
     """The texts of those records that exist, by id; with `lacking`, that have no vector of this model."""
     found = rows(

@@ -42,17 +42,6 @@ class Counters:
     dead: int
 
 
-def counters(connection: apsw.Connection, collection: str) -> Counters | None:
-    """Where the matrix of a collection stands in this snapshot; None where there are no vectors."""
-    row = connection.execute(
-        "SELECT c.id, c.space, s.model, s.dimensions, m.epoch, m.last_segment, m.last_removal, m.live, m.dead "
-        "FROM collections c JOIN spaces s ON s.id = c.space "
-        "JOIN matrices m ON m.collection = c.id AND m.space = c.space WHERE c.name = ?",
-        (collection,),
-    ).fetchone()
-    return None if row is None else Counters(*row)
-
-
 def append(connection: apsw.Connection, collection: int, space: int, records: Keys, vectors: Matrix) -> None:
     """Add the codes of new vectors."""
     for start in range(0, len(records), LARGE):

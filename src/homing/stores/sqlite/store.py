@@ -17,9 +17,11 @@ from homing.stores.arguments import checked_limit, checked_name, checked_names, 
 from homing.stores.filters import wanted
 from homing.stores.sqlite import checkup, dropping, models, reading, text_search, vector_search, vectors, writing
 from homing.stores.sqlite.batch import batches
+from homing.stores.sqlite.catalog import Catalog
+from homing.stores.sqlite.estimates import Estimates
 from homing.stores.sqlite.matrices import MEMORY, Matrices, Snapshot
 from homing.stores.sqlite.schema import COMPONENT, STEPS
-from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
+from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Words
 from homing.vectors import Vector, as_vector
 
 PAGE = 500
@@ -42,6 +44,8 @@ class SqliteStore:
         self.database = place if isinstance(place, SqliteDatabase) else SqliteDatabase(place)
         self.dimensions = dimensions
         self._matrices = Matrices(memory)
+        self._catalog = Catalog(self.database)
+        self._estimates = Estimates()
         try:
             self.database.migrate(COMPONENT, STEPS)
             if not self.database.read_only:
@@ -106,12 +110,12 @@ class SqliteStore:
         query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
         if not limit:
             return []
-        with self._matrices.current(self.database, collection) as (connection, snapshot):
+        with self._matrices.current(self._catalog, collection) as (connection, snapshot):
             if snapshot is None:
                 return []
             _check_query(collection, snapshot, query, "" if options is None else options.model)
-            near = vector_search.search(connection, snapshot, query, limit, asked)
-            return [Near(name, 1 - distance) for distance, name in reading.best_by_id(connection, near, limit)]
+            near = vector_search.search(connection, snapshot, query, limit, asked, self._estimates)
+            return [Near(name, 1 - distance) for distance, name in near]
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         """The records that share words with the query; see `Store.search_words`."""
@@ -119,10 +123,7 @@ class SqliteStore:
         limit, asked = checked_limit(limit), wanted(options)
 
         def work(connection: apsw.Connection, found: writing.Collection) -> Words:
-            relevant = text_search.search(connection, found, query, limit, asked)
-            best = reading.best_by_id(connection, relevant, limit)
-            weights = text_search.weights(connection, found, query)
-            return Words(tuple(Worded(name, -value) for value, name in best), weights.mass, weights.rarest)
+            return text_search.search(connection, found, query, limit, asked, self._estimates)
 
         return self._look(collection, work, Words()) if limit else Words()
 
@@ -133,14 +134,11 @@ class SqliteStore:
         asked = None if vector is None else as_vector(vector, dimensions=self.dimensions)
 
         def work(connection: apsw.Connection, found: writing.Collection) -> list[Measured]:
-            keys = reading.keys_of(connection, found, ids)
-            near: dict[int, float] = {}
-            held = None if asked is None else models.served(connection, found)
-            if asked is not None and held is not None and found.space is not None:
-                _check_width(collection, held.dimensions, asked)
-                near = vectors.cosines(connection, found.space, held.dimensions, list(keys.values()), asked)
+            if asked is not None and found.dimensions:
+                _check_width(collection, found.dimensions, asked)
+            keys, near = vectors.measured(connection, found.id, found.space, ids, asked)
             words = text_search.measure(connection, found, query, list(keys.values()))
-            return [Measured(name, near.get(keys[name]), words.get(keys[name], 0.0)) for name in ids if name in keys]
+            return [Measured(name, near.get(name), words.get(keys[name], 0.0)) for name in ids if name in keys]
 
         return self._look(collection, work, []) if ids else []
 
@@ -234,13 +232,13 @@ class SqliteStore:
 
     def model_of(self, collection: str) -> str:
         """The model that serves a collection; see `Store.model_of`."""
-        checked_name(collection, "collection")
-        with self.database.reading() as connection:
-            return models.model_of(connection, collection)
+        entry = self._catalog.find(checked_name(collection, "collection"))
+        return "" if entry is None else entry.model
 
     def pending(self, collection: str) -> int:
         """How many records wait for their vector; see `Store.pending`."""
-        return self._look(collection, models.pending, 0)
+        entry = self._catalog.find(checked_name(collection, "collection"))
+        return 0 if entry is None else entry.pending
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
         """What lacks a vector of this model; see `Store.missing`."""
@@ -284,10 +282,8 @@ class SqliteStore:
 
     def _look(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
         """What the work answers about a collection; `nothing` where there is no such collection."""
-        checked_name(collection, "collection")
-        with self.database.reading() as connection:
-            found = writing.find_collection(connection, collection)
-            return nothing if found is None else work(connection, found)
+        with self._catalog.reading(checked_name(collection, "collection")) as (connection, entry):
+            return nothing if entry is None else work(connection, entry.collection)
 
     def _change(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
         checked_name(collection, "collection")

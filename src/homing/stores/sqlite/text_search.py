@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import apsw
 
 from homing.database.sqlite.rows import Row, rows
 from homing.stores.filters import Filter
 from homing.stores.sqlite import filtering, keywords
+from homing.stores.sqlite.estimates import Estimates
 from homing.stores.sqlite.writing import Collection
+from homing.stores.store import Worded, Words
 from homing.text.tokens import query_terms
 
 BUDGET = 20_000
@@ -26,41 +27,37 @@ BUDGET = 20_000
 NAMED = 4_000
 """Records of a filter up to which they are named, which makes asking whether a text passes four times cheaper."""
 
-
 K1 = 1.2
 """FTS5's own: a term brings at most `K1 + 1` times its idf."""
 LEAST_IDF = 1e-6
 """What FTS5 makes of the idf of a term that most texts hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What the words of a query are worth; see `homing.stores.store.Words`."""
-
-    mass: float
-    rarest: float
-
-
 def search(
-    connection: apsw.Connection, collection: Collection, query: str, limit: int, asked: Filter
-) -> list[tuple[float, int]]:
-    """At least `limit` of the most relevant as (-BM25, key), if so many exist, the best first; more where the last tie.
+    connection: apsw.Connection, collection: Collection, query: str, limit: int, asked: Filter, estimates: Estimates
+) -> Words:
+    """The `limit` most relevant, if so many exist, the best first, ties by id, and what the words are worth.
 
     BM25 is counted such that a term brings at most its idf.
     """
     terms = query_terms(query)
-    if not terms:
-        return []
-    index = _Index(connection, collection, asked)
-    found: dict[int, float] = {}
-    for expression in index.steps(terms):
-        # What an earlier step found stays ahead of what a later one adds.
-        highest = min(found.values(), default=float("inf"))
-        for record, score in index.best(expression, limit + len(found)):
-            found.setdefault(record, min(score, highest))
-        if len(found) >= limit:
-            break
-    return sorted((-score / (K1 + 1), record) for record, score in found.items())
+    holders = _holders(connection, collection, terms)
+    found: dict[str, float] = {}
+    if terms:
+        index = _Index(connection, collection, asked, estimates)
+        for expression in index.steps(terms, holders):
+            # What an earlier step found stays ahead of what a later one adds.
+            highest = min(found.values(), default=math.inf)
+            for name, score in index.best(expression, limit + len(found)):
+                found.setdefault(name, min(score, highest))
+            if len(found) >= limit:
+                break
+    best = sorted(found.items(), key=lambda one: (-one[1], one[0]))[:limit]
+    return Words(
+        tuple(Worded(name, score / (K1 + 1)) for name, score in best),
+        sum(_idf(collection.records, holders.get(term, 0)) for term in terms),
+        _idf(collection.records, 1),
+    )
 
 
 def measure(connection: apsw.Connection, collection: Collection, query: str, keys: Sequence[int]) -> dict[int, float]:
@@ -78,18 +75,18 @@ def measure(connection: apsw.Connection, collection: Collection, query: str, key
     return {key: score / (K1 + 1) for key, score in found}
 
 
-def weights(connection: apsw.Connection, collection: Collection, query: str) -> Weights:
-    """What the words of a query are worth in a collection."""
-    terms = query_terms(query)
-    held: dict[str, int] = dict(
+def _holders(connection: apsw.Connection, collection: Collection, terms: Sequence[str]) -> dict[str, int]:
+    """How many texts hold each of these terms, of those that any holds."""
+    if not terms:
+        return {}
+    return dict(
         rows(
             connection,
-            f"SELECT term, doc FROM {keywords.vocabulary(connection, collection.id)} "
+            f"SELECT term, doc FROM {keywords.terms_table(collection.id)} "
             "WHERE term IN (SELECT value FROM json_each(?))",
             (json.dumps(terms),),
         )
     )
-    return Weights(sum(_idf(collection.records, held.get(term, 0)) for term in terms), _idf(collection.records, 1))
 
 
 def _idf(texts: int, holders: int) -> float:
@@ -99,17 +96,25 @@ def _idf(texts: int, holders: int) -> float:
 class _Index:
     """The words of one collection, as one search sees them."""
 
-    def __init__(self, connection: apsw.Connection, collection: Collection, asked: Filter) -> None:
+    def __init__(
+        self, connection: apsw.Connection, collection: Collection, asked: Filter, estimates: Estimates
+    ) -> None:
         self._connection = connection
         self._size = collection.records
         self._table = keywords.table(collection.id)
         start = keywords.first_key(collection.id)
         self._within = f"{self._table} MATCH ? AND rowid >= {start} AND rowid < {start + keywords.RANGE}"
-        self._passes, self._bindings = self._filter(collection.id, asked)
+        # The plus keeps SQLite from running the whole query once for every record that passes.
+        record = f"+{self._table}.rowid"
+        estimate = estimates.of(connection, collection.id, collection.records, asked)
+        if estimate.pair is not None and estimate.count <= NAMED:
+            self._passes, self._bindings = filtering.among(collection.id, asked, estimate.pair, record)
+        else:
+            self._passes, self._bindings = filtering.conditions(collection.id, asked, record)
 
-    def steps(self, terms: Sequence[str]) -> Iterator[str]:
+    def steps(self, terms: Sequence[str], holders: Mapping[str, int]) -> Iterator[str]:
         """The expressions to try, one after the other, until there are enough matches."""
-        rare, frequent = self._by_frequency(terms)
+        rare, frequent = self._by_frequency(terms, holders)
         if rare and frequent:
             yield f"({_any(rare)}) AND ({_any(frequent)})"
         if rare:
@@ -120,47 +125,28 @@ class _Index:
             yield _any(frequent)
 
     def best(self, expression: str, limit: int) -> list[Row]:
-        """The best (record, score) for an expression, and all that tie with the last."""
-        reach = limit + 32
-        while True:
-            found = rows(
-                self._connection,
-                f"SELECT rowid, score FROM (SELECT rowid, -bm25({self._table}) AS score FROM {self._table} "
-                f"WHERE {self._within}{self._passes} ORDER BY rowid DESC LIMIT ?) ORDER BY score DESC LIMIT ?",
-                (expression, *self._bindings, max(BUDGET, limit), reach),
-            )
-            if len(found) < reach or found[-1][1] < found[limit - 1][1]:
-                return found
-            # The last match ties with rows that were cut off: which of them belong to the answer is decided by ids.
-            reach *= 8
+        """The best (id, score) for an expression; which of those that tie at the end belong to it is decided by ids."""
+        return rows(
+            self._connection,
+            f"WITH scored AS MATERIALIZED (SELECT rowid AS key, -bm25({self._table}) AS score FROM {self._table} "
+            f"WHERE {self._within}{self._passes} ORDER BY rowid DESC LIMIT ?) "
+            "SELECT r.id, s.score FROM scored s JOIN records r ON r.key = s.key WHERE s.score >= "
+            "(SELECT min(score) FROM (SELECT score FROM scored ORDER BY score DESC LIMIT ?)) "
+            "ORDER BY s.score DESC, r.id LIMIT ?",
+            (expression, *self._bindings, max(BUDGET, limit), limit, limit),
+        )
 
-    def _filter(self, collection: int, asked: Filter) -> tuple[str, list[filtering.Binding]]:
-        # The plus keeps SQLite from running the whole query once for every record that passes.
-        if not filtering.is_selective(self._connection, collection, asked, NAMED):
-            return filtering.conditions(collection, asked, f"+{self._table}.rowid")
-        named = filtering.matching(self._connection, collection, asked)
-        return " AND +rowid IN (SELECT value FROM json_each(?))", [json.dumps(named.tolist())]
-
-    def _by_frequency(self, terms: Sequence[str]) -> tuple[list[str], list[str]]:
+    def _by_frequency(self, terms: Sequence[str], holders: Mapping[str, int]) -> tuple[list[str], list[str]]:
         """The rare terms, which together occur in no more texts than may be scored, and the others."""
         if self._size <= BUDGET:
             return list(terms), []
-        frequencies = {term: self._frequency(term) for term in terms}
         rare: list[str] = []
         scored = 0
-        for term in sorted(terms, key=lambda term: frequencies[term]):
-            scored += frequencies[term]
+        for term in sorted(terms, key=lambda term: holders.get(term, 0)):
+            scored += holders.get(term, 0)
             if scored <= BUDGET:
                 rare.append(term)
         return rare, [term for term in terms if term not in rare]
-
-    def _frequency(self, term: str) -> int:
-        [(count,)] = rows(
-            self._connection,
-            f"SELECT count(*) FROM (SELECT 1 FROM {self._table} WHERE {self._within} LIMIT {BUDGET + 1})",
-            (_any([term]),),
-        )
-        return int(count)
 
 
 def _any(terms: Sequence[str]) -> str:

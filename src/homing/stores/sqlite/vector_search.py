@@ -13,6 +13,7 @@ import numpy as np
 from homing.stores.filters import Filter
 from homing.stores.sqlite import filtering
 from homing.stores.sqlite.codes import Keys, Query, nearest
+from homing.stores.sqlite.estimates import Estimates
 from homing.stores.sqlite.matrices import Snapshot
 from homing.stores.sqlite.vectors import cosines
 from homing.vectors import Vector
@@ -28,27 +29,35 @@ ASKED_ONE_BY_ONE = 8_192
 
 
 def search(
-    connection: apsw.Connection, snapshot: Snapshot, vector: Vector, limit: int, asked: Filter
-) -> list[tuple[float, int]]:
-    """At least `limit` of the nearest as (distance, key), if so many exist, nearest first; more where the last tie."""
+    connection: apsw.Connection,
+    snapshot: Snapshot,
+    vector: Vector,
+    limit: int,
+    asked: Filter,
+    estimates: Estimates,
+) -> list[tuple[float, str]]:
+    """The nearest as (distance, id), `limit` of them if so many exist, nearest first; ties by id."""
     query = Query.of(vector)
     if asked:
-        records = _filtered(connection, snapshot, query, limit, asked)
+        records = _filtered(connection, snapshot, query, limit, asked, estimates)
     else:
         records = snapshot.codes.records[query.candidates(snapshot.codes, snapshot.scores(query), limit)]
     state = snapshot.state
     near = cosines(connection, state.space, state.dimensions, records.tolist(), vector)
-    return sorted((max(0.0, 1.0 - cosine), key) for key, cosine in near.items())
+    return sorted((max(0.0, 1.0 - cosine), name) for name, cosine in near.items())[:limit]
 
 
-def _filtered(connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter) -> Keys:
+def _filtered(
+    connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter, estimates: Estimates
+) -> Keys:
     collection = snapshot.state.collection
-    few = max(SELECTIVE, snapshot.codes.count // SELECTIVE_SHARE)
-    if not filtering.is_selective(connection, collection, asked, few):
+    estimate = estimates.of(connection, collection, snapshot.state.live, asked)
+    if estimate.count > max(SELECTIVE, snapshot.codes.count // SELECTIVE_SHARE):
         passed = _one_by_one(connection, snapshot, query, limit, asked)
         if passed is not None:
             return passed
-    chosen = snapshot.codes.take(snapshot.positions(filtering.matching(connection, collection, asked)))
+    named = filtering.matching(connection, collection, asked, estimate.pair)
+    chosen = snapshot.codes.take(snapshot.positions(named))
     return chosen.records[query.candidates(chosen, query.scores(chosen), limit)]
 
 

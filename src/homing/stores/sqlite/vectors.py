@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 import numpy as np
@@ -58,25 +59,47 @@ def remove(connection: apsw.Connection, collection: int, keys: Sequence[int]) ->
 
 def read(connection: apsw.Connection, space: int, dimensions: int, keys: Sequence[int]) -> dict[int, Vector]:
     """The vectors of those records that have one, by key, in one statement."""
-    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once.
-    table = vector_table(space)
-    found = rows(
-        connection,
-        f"SELECT k.rowid, substr(c.vectors, k.chunk_offset * ?1 + 1, ?1) FROM json_each(?2) AS given "
-        f"JOIN {table}_rowids k ON k.rowid = given.value JOIN {table}_vector_chunks00 c ON c.rowid = k.chunk_id",
-        (4 * dimensions, json.dumps(list(keys))),
-    )
+    sql = f"SELECT r.key, {_VECTOR} FROM json_each(?2) AS given JOIN records r ON r.key = given.value {_stored(space)}"
+    found = rows(connection, sql, (4 * dimensions, json.dumps(list(keys))))
     return {key: np.frombuffer(blob, "<f4").astype(np.float32, copy=False) for key, blob in found}
 
 
 def cosines(
     connection: apsw.Connection, space: int, dimensions: int, keys: Sequence[int], vector: Vector
-) -> dict[int, float]:
-    """How near those records that have a vector are to another vector, exactly."""
-    found = read(connection, space, dimensions, keys)
+) -> dict[str, float]:
+    """How near those records that have a vector are to another vector, exactly, by id, in one statement."""
+    sql = f"SELECT r.id, {_VECTOR} FROM json_each(?2) AS given JOIN records r ON r.key = given.value {_stored(space)}"
+    return _near(rows(connection, sql, (4 * dimensions, json.dumps(list(keys)))), vector)
+
+
+def measured(
+    connection: apsw.Connection, collection: int, space: int | None, ids: Sequence[str], vector: Vector | None
+) -> tuple[dict[str, int], dict[str, float]]:
+    """The keys of those of these records that exist, and how near those are that have a vector, in one statement."""
+    wanted = (collection, json.dumps(list(ids)))
+    listed = "FROM records r {} WHERE r.collection = ?{} AND r.id IN (SELECT value FROM json_each(?{}))"
+    if vector is None or space is None:
+        return dict(rows(connection, "SELECT r.id, r.key " + listed.format("", 1, 2), wanted)), {}
+    sql = f"SELECT r.id, r.key, {_VECTOR} " + listed.format(_stored(space, "LEFT JOIN"), 2, 3)
+    found = rows(connection, sql, (4 * len(vector), *wanted))
+    near = _near([(name, blob) for name, _, blob in found if blob is not None], vector)
+    return {name: key for name, key, _ in found}, near
+
+
+_VECTOR = "substr(c.vectors, k.chunk_offset * ?1 + 1, ?1)"
+
+
+def _stored(space: int, join: str = "JOIN") -> str:
+    """Joins the vectors of a space, as `_VECTOR` reads them, to records."""
+    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once.
+    table = vector_table(space)
+    return f"{join} {table}_rowids k ON k.rowid = r.key {join} {table}_vector_chunks00 c ON c.rowid = k.chunk_id"
+
+
+def _near(found: Sequence[tuple[Any, ...]], vector: Vector) -> dict[str, float]:
     if not found:
         return {}
-    stored = np.stack(list(found.values())).astype(np.float64)
+    stored = np.stack([np.frombuffer(blob, "<f4") for _, blob in found]).astype(np.float64)
     # Summed row by row, so that equal vectors get equal cosines wherever they stand, and ties are ties.
     near: Cosines = np.minimum(1.0, (stored * vector.astype(np.float64)).sum(axis=1))
-    return dict(zip(found, near.tolist(), strict=True))
+    return dict(zip((name for name, _ in found), near.tolist(), strict=True))
