@@ -73,4 +73,4 @@ def _read(connection: apsw.Connection, name: str) -> Entry | None:
         return None
     number, space, records, model, dimensions, epoch, *rest = row
     found = None if epoch is None else Counters(number, space, model, dimensions, epoch, *rest)
-    return Entry(Collection(number, space, records), found)
+    return Entry(Collection(number, space, records, dimensions or 0), found)
