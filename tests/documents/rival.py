@@ -22,7 +22,7 @@ PARAGRAPHS = 8
 
 def word(name: str, number: int) -> str:
     """A word that nobody else writes: letters only, and with an end that no stemmer takes off."""
-    letters = []
+    letters: list[str] = []
     while number or not letters:
         number, at = divmod(number, 26)
         letters.append(string.ascii_lowercase[at])

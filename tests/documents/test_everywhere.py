@@ -60,7 +60,7 @@ def test_a_search_takes_at_most_eight_statements(tmp_path: Path, mode: Mode) -> 
         for asked in ({"project": "p"}, {"project": None}, {"project": "p", "document": "d2"}):
             for _ in range(2):
                 seen.clear()
-                hits = library.documents.search(query="码头的夜晚", mode=mode, min_score=None, **asked)  # type: ignore[arg-type]
+                hits = library.documents.search(query="码头的夜晚", mode=mode, min_score=None, **asked)
                 assert len(hits) == 20
             ours = [one for one in seen if FILES_OWN not in one and not one.startswith(("BEGIN", "ROLLBACK", "PRAGMA"))]
             assert len(ours) <= 8, ours
