@@ -37,11 +37,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
 
+from homing.database.postgres.server import LocalServer
 from homing.embedders.local import LocalProvider
 from homing.langchain import HybridRetriever, HybridRetrieverOptions, prepare_table
 from homing.langchain.question import Question, fused
 from homing.records import VectorRecord
-from homing.stores.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
 from homing.vectors import Vector, normalise
 from report import machine, show, write

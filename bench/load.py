@@ -260,7 +260,7 @@ def request(chance: random.Random) -> tuple[str, str, str, dict[str, Any]]:
     if kind < 0.8:
         return "find skills", "POST", "/skills/search", {"query": query}
     if kind < 0.9:
-        return "recall", "POST", "/rag/recall", {"query": query}
+        return "recall", "POST", "/memory/recall", {"query": query}
     if kind < 0.95:
         document = f"/documents/{project}/note-{chance.randrange(200)}"
         return "save a document", "PUT", document, {"text": sentence(chance, 25)}

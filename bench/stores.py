@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from homing.stores.postgres.server import LocalServer
+from homing.database.postgres.server import LocalServer
 from homing.text.tokens import query_terms, tokens
 from homing.vectors import Matrix, normalise
 from report import machine, show, write

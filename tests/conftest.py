@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.stores.postgres.server import LocalServer
+from homing.database.postgres.server import LocalServer
 
 # Nothing here must survive a power cut. A killed server loses nothing all the same.
 FAST = {"fsync": "off", "full_page_writes": "off"}

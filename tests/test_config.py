@@ -8,6 +8,7 @@ import pytest
 
 from homing.config import Loaded, load
 from homing.errors import ConfigError
+from homing.resolve import resolve_embedder
 
 
 def from_toml(folder: Path, text: str, **environ: str) -> Loaded:
@@ -60,8 +61,15 @@ def test_a_key_may_refer_to_a_variable(tmp_path: Path) -> None:
     text = '[providers.x]\ntype = "openai"\napi_key = "${MY_KEY}"'
     loaded = from_toml(tmp_path, text, MY_KEY="sk-secret")
     assert loaded.settings.providers["x"].api_key.get_secret_value() == "sk-secret"
+
+
+def test_a_variable_that_is_not_set_is_said_when_its_value_is_needed(tmp_path: Path) -> None:
+    text = '[embedding]\nprovider_id = "x"\nmodel = "m"\ndimensions = 8\n[providers.x]\ntype = "openai"\n'
+    without = from_toml(tmp_path, f'{text}api_key = "${{MY_KEY}}"').settings
     with pytest.raises(ConfigError, match=r"\$\{MY_KEY\}.*not set"):
-        from_toml(tmp_path, text)
+        resolve_embedder(without)
+    with pytest.raises(ConfigError, match=r"\$\{MY_ADDRESS\}.*not set"):
+        from_toml(tmp_path, f'{text}base_url = "${{MY_ADDRESS}}"')
 
 
 def test_a_key_is_never_shown(tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Homing]:
 
 
 def test_a_memory_is_kept_and_found_by_its_words(app: Homing) -> None:
-    app.rag.remember("knowledge", "发票在每月第一个工作日寄出 invoice")
-    app.rag.buffer.flush(5)
+    app.memory.remember("knowledge", "发票在每月第一个工作日寄出 invoice")
+    app.engine.flush(5)
     for query in ("发票", "invoice"):
-        found = app.rag.retrieve(query)
+        found = app.memory.recall(query)
         assert (found.mode, found.reason) == ("keyword", "vector:MODEL_NOT_READY")
         assert found[0].text.startswith("发票")
 

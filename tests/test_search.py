@@ -285,3 +285,9 @@ def test_who_asks_several_collections_may_say_a_failure_once(
     )
     assert seen == [("vector", "down")]
     assert not caplog.records
+
+
+def test_where_nothing_is_kept_nobody_is_asked_and_nothing_is_degraded(store: Store, embedder: FakeEmbedder) -> None:
+    embedder.fail_with, before = ProviderUnavailable("down"), embedder.calls
+    found = search("护照", "nothing", store=store, embedder=embedder)
+    assert (len(found), found.degraded, embedder.calls) == (0, False, before)

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
 from homing.engine.search import HybridOptions, search
-from homing.errors import NotFound
+from homing.errors import HomingError
 from homing.records import Metadata, Retrieved, VectorRecord
 
 if TYPE_CHECKING:
     from homing.database import Database
     from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
+    from homing.documents.following import FollowedFolder
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.engine.engine import Engine
-    from homing.folders.index import FolderIndex
     from homing.knowledge.knowledge_base import KnowledgeBase
+    from homing.memory.memory import Memory
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
-    from homing.rag.memory import Rag
     from homing.skills.service import ToolRetrievalService
     from homing.stores.store import Store
 
@@ -70,7 +70,7 @@ class Homing:
     def _lazy_database(self) -> LazyDatabase:
         from homing.database.lazy import LazyDatabase
 
-        return LazyDatabase(self.settings.database_path)
+        return LazyDatabase(self.settings.database)
 
     @cached_property
     def store(self) -> Store:
@@ -141,16 +141,14 @@ class Homing:
         )
 
     @cached_property
-    def rag(self) -> Rag:
+    def memory(self) -> Memory:
         """What is remembered, and how it is recalled."""
-        from homing.rag.memory import Rag
-        from homing.rag.service import RetrieveOptions
+        from homing.memory.memory import Memory
+        from homing.memory.service import RetrieveOptions
 
         recall = self.settings.embedding.rag
-        return Rag(
-            store=self.store,
-            embedder=self._embedder_to_keep(),
-            database=self.settings.data / "homing.db",
+        return Memory(
+            self.engine,
             options=RetrieveOptions(
                 limit=recall.max_results,
                 collections=recall.collections,
@@ -200,11 +198,11 @@ class Homing:
             return self._shared.skills
         return ToolRetrievalService(self.settings.data, models=self.models)
 
-    def folder(self, folder: str | Path) -> FolderIndex:
-        """The text files below a folder, indexed in this data folder."""
-        from homing.folders.index import FolderIndex
+    def folder(self, folder: str | Path) -> FollowedFolder:
+        """The text files below a folder, as documents of a project that follows it."""
+        from homing.documents.following import FollowedFolder
 
-        return FolderIndex(Path(folder), store=self.store, embedder=self.embedder)
+        return FollowedFolder(Path(folder), documents=self.documents, engine=self.engine)
 
     def add(
         self,
@@ -231,7 +229,7 @@ class Homing:
 
         try:
             return self.embedder
-        except NotFound as error:
+        except HomingError as error:
             log.warning("answers go by words only until the model is there: %s", error)
             return Absent(self.models.provider)
 
@@ -245,8 +243,6 @@ class Homing:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
         if "documents" in self.__dict__:
             self.documents.close()
-        if "rag" in self.__dict__:
-            self.rag.close()
         if self._shared is None and "skills" in self.__dict__:
             self.skills.close()
         if "engine" in self.__dict__:

@@ -116,10 +116,12 @@ class Settings(Section):
         return self.store or f"sqlite:///{self.data / 'homing.db'}"
 
     @property
-    def database_path(self) -> Path:
-        """The file that rows are kept in: that of an SQLite store, else one in the data folder."""
+    def database(self) -> str | Path:
+        """Where rows are kept: in the server or file of a store that is a database, else in the data folder."""
         if self.store.startswith("sqlite:///"):
             return Path(unquote(self.store.removeprefix("sqlite:///")))
+        if self.store.startswith(("postgresql://", "postgres://")):
+            return self.store
         return Path(self.store) if self.store.endswith(".db") and "://" not in self.store else self.data / "homing.db"
 
 
@@ -150,7 +152,7 @@ def load(
     for source, layer in _layers(path, environ, overrides or {}):
         for keys, value in _flatten(layer):
             sources[".".join(keys)] = source
-            _put(values, keys, _refer(value, environ))
+            _put(values, keys, _refer(value, environ, later=keys[-1] == "api_key"))
     try:
         return Loaded(Settings.model_validate(values), sources)
     except ValidationError as error:
@@ -233,9 +235,13 @@ def refer(value: str) -> str:
     return found
 
 
-def _refer(value: Any, environ: Mapping[str, str]) -> Any:
+def _refer(value: Any, environ: Mapping[str, str], *, later: bool = False) -> Any:
+    """What a value means; with `later` a variable that is not set may still be looked for when the value is used.
+
+    A key that nobody has yet is a fault of one model, and no reason to open nothing at all.
+    """
     reference = re.fullmatch(r"\$\{(\w+)\}", value) if isinstance(value, str) else None
-    if reference is None:
+    if reference is None or (later and reference[1] not in environ):
         return value
     if reference[1] not in environ:
         raise ConfigError(f"a setting refers to ${{{reference[1]}}}, but that variable is not set; export it first")

@@ -25,6 +25,7 @@
     │   ├── StoreReadOnly            STORE_READ_ONLY               the folder or file cannot be written
     │   ├── StoreUnavailable         STORE_UNAVAILABLE             the server of the store cannot be reached; try again
     │   ├── StoreBusy                STORE_BUSY                    another process holds the write lock
+    │   ├── StoreClosed              STORE_CLOSED                  it was closed; open it again
     │   └── LanceSearchError         LANCE_SEARCH_ERROR            the table of skills cannot be read
     ├── Canceled                     CANCELED                      the caller took the request back
     ├── Backpressure                 BACKPRESSURE                  too much is waiting already; send it again later
@@ -218,6 +219,12 @@ class StoreBusy(StoreError):
     """Another process holds the write lock for longer than we wait."""
 
     code = "STORE_BUSY"
+
+
+class StoreClosed(StoreError):
+    """The store or database was closed by this process."""
+
+    code = "STORE_CLOSED"
 
 
 class LanceSearchError(StoreError):

@@ -46,6 +46,7 @@ _CHINESE: Mapping[str, str] = {
     "STORE_ERROR": "数据库出错，请运行 homing doctor 查看原因",
     "STORE_READ_ONLY": "数据文件夹只能读，请改成可写",
     "STORE_TOO_NEW": "数据是更新的版本写的，请升级 Homing",
+    "STORE_CLOSED": "数据已关闭，请重新打开",
     "STORE_TOO_OLD": "数据是第一版写的，新版不再读取；请移走该文件夹，重新添加内容",
     "STORE_UNAVAILABLE": "连不上数据库，请检查后再试",
     "TEXT_TOO_LONG": "文字太长，请分成几段",

@@ -27,7 +27,7 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
 
     A model that the settings name wins; else the default in the database of the data folder; else the bundled one.
     """
-    return open_models(settings, LazyDatabase(settings.database_path)).embedder()
+    return open_models(settings, LazyDatabase(settings.database)).embedder()
 
 
 def open_models(settings: Settings, database: LazyDatabase) -> Models:
@@ -99,7 +99,7 @@ def _options(settings: Settings, backend: Backend) -> dict[str, Any]:
     address = (chosen.base_url if chosen else "") or address
     options = {
         "model": embedding.model,
-        "api_key": backend.api_key,
+        "api_key": Secret(refer(backend.api_key.reveal())),
         "base_url": address,
         "dimensions": embedding.dimensions,
         "proxy": settings.proxy if urlsplit(address).hostname not in LOOPBACK else "",

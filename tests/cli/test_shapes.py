@@ -27,8 +27,8 @@ DESIGN = (
     "docs add",
     "docs search",
     "docs reindex",
-    "rag remember",
-    "rag recall",
+    "memory remember",
+    "memory recall",
     "devices load",
     "devices ask",
     "models list",
@@ -114,13 +114,13 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("devices", "load", "home.json"),
     ("devices", "list"),
     ("devices", "ask", "把客厅的灯调到50%"),
-    ("rag", "remember", "用户不吃辣", "--id", "x", "--tag", "food"),
-    ("rag", "recall", "点菜"),
-    ("rag", "list"),
-    ("rag", "list", "knowledge"),
-    ("rag", "queue"),
-    ("rag", "backfill"),
-    ("rag", "forget", "knowledge", "x"),
+    ("memory", "remember", "用户不吃辣", "--id", "x", "--tag", "food"),
+    ("memory", "recall", "点菜"),
+    ("memory", "list"),
+    ("memory", "list", "knowledge"),
+    ("memory", "queue"),
+    ("memory", "reindex"),
+    ("memory", "forget", "knowledge", "x"),
     ("docs", "add", "p", "d", "notes/灯塔.md"),
     ("docs", "import", "p", "notes"),
     ("docs", "list"),
@@ -174,7 +174,7 @@ def test_what_every_command_prints_has_the_shape_that_is_documented() -> None:
 
 @pytest.mark.slow
 def test_a_failure_has_its_shape_too(tmp_path: Path) -> None:
-    done = Shell(tmp_path)("rag", "forget", "knowledge", "none", "--json")
+    done = Shell(tmp_path)("memory", "forget", "knowledge", "none", "--json")
     assert done.returncode == 3
     assert not list(misfits(json.loads(done.stdout), Failed))
 

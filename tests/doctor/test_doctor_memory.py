@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from homing.buffer.embedding_buffer import BufferOptions
 from homing.config import Settings
 from homing.doctor.memory import remembered
+from homing.engine import Engine
+from homing.engine.batch import Retries
+from homing.engine.worker import WorkerOptions
 from homing.errors import EmbeddingError, ProviderUnavailable
-from homing.rag.memory import Rag
+from homing.memory import Memory
 from homing.stores.registry import open_store
 from homing.testing.fake import FakeEmbedder
 
@@ -19,11 +21,10 @@ def told(tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 
 def remember(tmp_path: Path, embedder: FakeEmbedder | None) -> None:
-    path = tmp_path / "homing.db"
-    store = open_store(f"sqlite:///{path}")
-    rag = Rag(store=store, embedder=embedder, database=path, buffering=BufferOptions(attempts=1))
-    rag.remember("knowledge", "账单每月一号结算")
-    rag.close()
+    store = open_store(f"sqlite:///{tmp_path / 'homing.db'}")
+    engine = Engine(store, embedder, options=WorkerOptions(retries=Retries(attempts=1)))
+    Memory(engine).remember("knowledge", "账单每月一号结算")
+    engine.close()
     store.close()
 
 
@@ -39,14 +40,14 @@ def test_all_embedded_is_fine(tmp_path: Path) -> None:
 
 def test_what_has_no_vector_is_a_warning(tmp_path: Path) -> None:
     remember(tmp_path, None)
-    assert told(tmp_path)["memory knowledge"] == ("warn", "homing rag backfill")
+    assert told(tmp_path)["memory knowledge"] == ("warn", "homing memory reindex")
 
 
 def test_what_waits_for_a_dead_provider_is_a_warning(tmp_path: Path) -> None:
     remember(tmp_path, FakeEmbedder(fail_with=ProviderUnavailable("down")))
-    assert told(tmp_path)["memory queue"] == ("warn", "homing rag backfill")
+    assert told(tmp_path)["memory queue"] == ("warn", "homing memory reindex")
 
 
 def test_what_was_given_up_is_a_warning_that_says_how_to_try_again(tmp_path: Path) -> None:
     remember(tmp_path, FakeEmbedder(fail_with=EmbeddingError("cannot")))
-    assert told(tmp_path)["memory queue"] == ("warn", "homing rag queue --retry")
+    assert told(tmp_path)["memory queue"] == ("warn", "homing memory queue --retry")

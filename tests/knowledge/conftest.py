@@ -13,8 +13,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from homing.database.postgres.server import LocalServer
 from homing.knowledge import KnowledgeBase
-from homing.stores.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.registry import open_store
 from homing.stores.store import Store

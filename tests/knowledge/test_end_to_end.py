@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from homing.database.postgres.server import LocalServer
 from homing.embedders.local import LocalProvider
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.langchain import HybridRetriever
-from homing.stores.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
 from tests.files.made_files import make_docx, make_pdf
 

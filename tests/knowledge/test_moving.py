@@ -45,8 +45,8 @@ def test_from_sqlite_to_postgres_and_back(new_database: Callable[[], str], tmp_p
     with homing.open(data, settings=Settings()) as app:
         for user, text in USERS.items():
             app.knowledge(user).upload(text.encode(), "文件.txt")
-        app.rag.remember("knowledge", "The lighthouse is on an island.")
-        app.rag.buffer.flush()
+        app.memory.remember("knowledge", "The lighthouse is on an island.")
+        app.engine.flush()
     there = copy(f"sqlite:///{data}/homing.db", postgres)
     expected = {user: [text] for user, text in USERS.items()}
     assert found(tmp_path / "elsewhere", postgres) == expected

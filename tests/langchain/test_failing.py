@@ -14,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_postgres import PGEngine, PGVectorStore
 from psycopg import sql
 
+from homing.database.postgres.server import LocalServer
 from homing.embedders.openai import OpenAIProvider
 from homing.embedders.resilient import Resilient
 from homing.errors import (
@@ -26,7 +27,6 @@ from homing.errors import (
     Timeout,
 )
 from homing.langchain import HomingEmbeddings, HybridRetriever
-from homing.stores.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
 from homing.testing.loopback import LoopbackApi
 from tests.conftest import FAST, Database

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.slow
 RUN = "from homing.cli.main import run; run()"
 NOISY = (
     "import os, sys\n"
-    "import homing.rag.memory as memory\n"
-    "kept = memory.Rag.retrieve\n"
+    "import homing.memory.memory as memory\n"
+    "kept = memory.Memory.recall\n"
     "def noisy(self, *args, **kwargs):\n"
     "    print('a library prints')\n"
     "    os.write(1, b'and one that is not Python\\n')\n"
     "    os.system('echo a child, too')\n"
     "    return kept(self, *args, **kwargs)\n"
-    "memory.Rag.retrieve = noisy\n"
+    "memory.Memory.recall = noisy\n"
     "print('before', end='')\n"
 )
 

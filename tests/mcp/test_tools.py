@@ -163,8 +163,8 @@ def test_found_text_stands_between_marks_that_it_cannot_write(tmp_path: Path) ->
     write_skill(tmp_path / "skills", "bad", front("bad", f'"{attack}"', attack))
     with homing.open(tmp_path / "data") as app:
         app.skills.scan(tmp_path / "skills")
-        app.rag.remember("knowledge", attack)
-        app.rag.buffer.flush()
+        app.memory.remember("knowledge", attack)
+        app.engine.flush()
         server = mcp_server(app)
         answers = [
             call(server, "find_skills", query="instructions"),

@@ -37,10 +37,10 @@ def fill(app: Homing, folder: Path) -> None:
     app.documents.save("novel", "灯塔", STORY)
     app.documents.save("novel", HOSTILE.replace("/", ""), HOSTILE_TEXT)
     for collection, text in MEMORIES:
-        app.rag.remember(collection, text)
+        app.memory.remember(collection, text)
     app.devices.load(Path(str(files("homing") / "examples" / "home.json")))
     app.documents.flush()
-    app.rag.buffer.flush()
+    app.engine.flush()
 
 
 def _skill(folder: Path, name: str, description: str) -> None:

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TAUGHT = {
     "skills": "homing skills scan",
     "documents": "homing docs add",
-    "memory": "homing rag remember",
+    "memory": "homing memory remember",
     "devices": "homing devices load",
     "evaluation": "homing eval",
 }

@@ -25,9 +25,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homing]:
     with homing.open(tmp_path_factory.mktemp("map") / "data", settings=Settings()) as app:
         app.documents.save("novel", "灯塔", "老周守着灯塔。\n\n海鸟落在栏杆上。")
         app.documents.save("manual", "engine", "Change the spark plug once a year.")
-        app.rag.remember("observation", "用户不吃辣，对花生过敏。")
+        app.memory.remember("observation", "用户不吃辣，对花生过敏。")
         app.documents.flush()
-        app.rag.buffer.flush()
+        app.engine.flush()
         yield app
 
 

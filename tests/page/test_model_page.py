@@ -52,9 +52,9 @@ def provider() -> Iterator[Provider]:
 @pytest.fixture(scope="module")
 def address(app: Homing, provider: Provider) -> Iterator[str]:
     for number in range(200):
-        app.rag.remember("knowledge", f"第 {number} 条记录：航海日志写到了第 {number} 页。")
+        app.memory.remember("knowledge", f"第 {number} 条记录：航海日志写到了第 {number} 页。")
     app.documents.save("novel", "灯塔", "老周守了三十一年灯塔。\n\n岛上没有别的人。")
-    app.rag.buffer.flush()
+    app.engine.flush()
     app.documents.flush()
     app.models.config.ensure_default_embedding_model()
     app.models.config.create_provider("loopback", "openai", base_url=f"{provider.api.url}/v1", api_key=KEY)

@@ -58,7 +58,7 @@ def test_the_examples_fill_an_empty_folder_and_can_be_put_in_again(app: Homing) 
         assert first["documents"] == 6
         assert first["skills"] == 6
         assert put_in(client) == first
-        assert client.get("/rag").json()["counts"]["observation"] == 2
+        assert client.get("/memory").json()["counts"]["observation"] == 2
         found = client.post("/search", json={"query": "how to sleep better", "sources": ["documents"]}).json()
         assert found["groups"][0]["hits"][0]["metadata"]["document_id"] == "sleep"
 

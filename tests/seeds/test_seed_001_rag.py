@@ -10,24 +10,44 @@ from pathlib import Path
 import apsw
 import pytest
 
-from homing.buffer.embedding_buffer import BufferOptions, EmbeddingBuffer
-from homing.buffer.outbox import EmbedRequest
 from homing.chat import Message
 from homing.config import Settings
-from homing.database.sqlite import SqliteDatabase
 from homing.doctor import Finding
 from homing.doctor.embedding import configured
 from homing.errors import StoreError
-from homing.rag.adapter import ContextAwareModelAdapter
-from homing.rag.content import KnowledgeStore
-from homing.rag.service import RAGService
-from homing.records import Match, VectorRecord
+from homing.memory import (
+    BufferOptions,
+    ContextAwareModelAdapter,
+    EmbeddingBuffer,
+    EmbedRequest,
+    KnowledgeStore,
+    LearningStore,
+    MemoryStore,
+    RAGService,
+)
+from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
-from homing.stores.store import SearchOptions, Store
+from homing.stores.store import Near, SearchOptions, Store, Words
 from homing.testing.fake import FakeEmbedder
 from homing.testing.scripted_chat import ScriptedChat
 from homing.vectors import Vector, as_vector
-from tests.rag.linked_memory import Memory
+
+
+class Memory:
+    """The seed's parts: content stores whose callback is the buffer, and the service that recalls."""
+
+    def __init__(self, path: Path) -> None:
+        self.embedder = FakeEmbedder(128)
+        self.store = SqliteStore(path)
+        self.buffer = EmbeddingBuffer(self.embedder, self.store, BufferOptions(batch_seconds=0.05))
+        self.knowledge = KnowledgeStore(self.store, embed=self.buffer.enqueue)
+        self.memory = MemoryStore(self.store, embed=self.buffer.enqueue)
+        self.learning = LearningStore(self.store, embed=self.buffer.enqueue)
+        self.rag = RAGService(store=self.store, embedder=self.embedder)
+
+    def close(self) -> None:
+        self.buffer.stop(10)
+        self.store.close()
 
 
 @pytest.fixture
@@ -92,9 +112,8 @@ class TestAsyncEmbeddingBuffer:
 
     @pytest.fixture
     def make(self, tmp_path: Path) -> Iterator[Callable[[BufferOptions], tuple[EmbeddingBuffer, FakeEmbedder, Store]]]:
-        store, database, embedder = SqliteStore(tmp_path / "b.db"), SqliteDatabase(tmp_path / "b.db"), FakeEmbedder()
-        yield lambda options: (EmbeddingBuffer(embedder, store, database, options), embedder, store)
-        database.close()
+        store, embedder = SqliteStore(tmp_path / "b.db"), FakeEmbedder()
+        yield lambda options: (EmbeddingBuffer(embedder, store, options), embedder, store)
         store.close()
 
     def test_given_a_started_buffer_when_enqueue_then_the_request_is_processed_in_the_background(
@@ -151,7 +170,7 @@ class TestStoreIntegration:
         ]
 
     def test_callbacks_are_optional_and_none_means_no_embedding(self, memory: Memory) -> None:
-        plain = KnowledgeStore(memory.database)
+        plain = KnowledgeStore(memory.store)
         entry = plain.save("kept, not embedded")
         assert plain.get("knowledge", [entry.id])[entry.id].text == "kept, not embedded"
         assert memory.buffer.pending == 0
@@ -164,44 +183,44 @@ class TestRagService:
         meeting = threading.Barrier(2, timeout=10)
 
         class Meeting(SqliteStore):
-            def search(
-                self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
-            ) -> list[Match]:
+            def search_vector(
+                self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
+            ) -> list[Near]:
                 meeting.wait()
-                return super().search(collection, vector, limit, options)
+                return super().search_vector(collection, vector, limit, options)
 
         memory.knowledge.save("billing", entry_id="k")
         memory.learning.save("billing", entry_id="l")
         memory.buffer.flush()
         store = Meeting(memory.store.path)
-        sources = {"knowledge": memory.knowledge, "learning": memory.learning}
-        found = RAGService(store=store, embedder=memory.embedder, sources=sources).retrieve("billing")
+        collections = ("knowledge", "learning")
+        found = RAGService(store=store, embedder=memory.embedder, collections=collections).retrieve("billing")
         store.close()
         assert {hit.id for hit in found} == {"k", "l"}
 
     def test_single_collection_failure(self, memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
         class LearningDown(SqliteStore):
-            def search(
-                self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
-            ) -> list[Match]:
+            def search_vector(
+                self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
+            ) -> list[Near]:
                 if collection == "learning":
                     raise StoreError("disk trouble")
-                return super().search(collection, vector, limit, options)
+                return super().search_vector(collection, vector, limit, options)
 
-            def search_text(
-                self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
-            ) -> list[Match]:
+            def search_words(
+                self, collection: str, query: str, limit: int, options: SearchOptions | None = None
+            ) -> Words:
                 if collection == "learning":
                     raise StoreError("disk trouble")
-                return super().search_text(collection, query, limit, options)
+                return super().search_words(collection, query, limit, options)
 
         memory.knowledge.save("billing", entry_id="k")
         memory.learning.save("billing", entry_id="l")
         memory.buffer.flush()
         store = LearningDown(memory.store.path)
-        sources = {"knowledge": memory.knowledge, "learning": memory.learning}
+        collections = ("knowledge", "learning")
         with caplog.at_level(logging.WARNING):
-            found = RAGService(store=store, embedder=memory.embedder, sources=sources).retrieve("billing")
+            found = RAGService(store=store, embedder=memory.embedder, collections=collections).retrieve("billing")
         store.close()
         assert [hit.id for hit in found] == ["k"]
         assert "'learning' failed" in caplog.text

@@ -32,12 +32,12 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homing]:
     with homing.open(folder / "data", settings=Settings()) as app:
         app.skills.scan(folder / "skills")
         for collection, text in MEMORIES:
-            app.rag.remember(collection, text)
+            app.memory.remember(collection, text)
         for document, text in NOVEL.items():
             app.documents.save("novel", document, text)
         app.devices.load(folder / "home.json")
         app.documents.flush()
-        app.rag.buffer.flush()
+        app.engine.flush()
         yield app
 
 

@@ -53,16 +53,16 @@ def test_a_line_break_at_the_end_is_part_of_the_name(client: TestClient) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_remembered_under_any_id_can_be_forgotten(client: TestClient, name: str) -> None:
-    assert client.post("/rag/remember", json={"text": "灯塔 lighthouse", "id": name}).status_code == 201
-    assert client.delete(f"/rag/{quote(name, safe='')}").json() == {"forgotten": 1}
+    assert client.post("/memory/remember", json={"text": "灯塔 lighthouse", "id": name}).status_code == 201
+    assert client.delete(f"/memory/{quote(name, safe='')}").json() == {"forgotten": 1}
 
 
 @pytest.mark.parametrize("encoded", ["%B5%C6%CB%FE", "%ff%fe", "%ED%A0%80"])
 def test_names_in_another_encoding_are_refused_before_they_become_one(client: TestClient, encoded: str) -> None:
     for answer in (
         client.put(f"/documents/novel/{encoded}", json={"text": "灯塔"}),
-        client.delete(f"/rag/{encoded}"),
-        client.get(f"/rag?session_key={encoded}"),
+        client.delete(f"/memory/{encoded}"),
+        client.get(f"/memory?session_key={encoded}"),
     ):
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (400, "INVALID_ARGUMENT")
@@ -70,7 +70,7 @@ def test_names_in_another_encoding_are_refused_before_they_become_one(client: Te
     assert client.get("/documents").json() == {"projects": []}
 
 
-@pytest.mark.parametrize("path", ["/documents/novel/%00", "/documents/%00/ch1", "/rag/%00"])
+@pytest.mark.parametrize("path", ["/documents/novel/%00", "/documents/%00/ch1", "/memory/%00"])
 def test_nul_is_in_no_name(client: TestClient, path: str) -> None:
     answer = client.delete(path)
     assert answer.status_code in (400, 422)

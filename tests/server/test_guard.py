@@ -41,14 +41,14 @@ def test_a_name_that_was_made_to_point_here_is_not(client: TestClient, host: str
     ],
 )
 def test_a_page_of_another_origin_changes_nothing(client: TestClient, headers: dict[str, str]) -> None:
-    assert client.post("/rag/recall", json=RECALL, headers=headers).status_code == 403
+    assert client.post("/memory/recall", json=RECALL, headers=headers).status_code == 403
 
 
 @pytest.mark.parametrize(
     "headers", [{}, {"origin": LOOPBACK}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}]
 )
 def test_our_own_page_and_programs_do(client: TestClient, headers: dict[str, str]) -> None:
-    assert client.post("/rag/recall", json=RECALL, headers=headers).status_code == 200
+    assert client.post("/memory/recall", json=RECALL, headers=headers).status_code == 200
 
 
 def test_answers_to_other_origins_carry_no_permission(client: TestClient) -> None:
@@ -71,11 +71,11 @@ def open_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient
 
 def test_an_origin_that_the_settings_allow_may_call(open_client: TestClient) -> None:
     origin = {"origin": "https://app.example"}
-    answer = open_client.post("/rag/recall", json=RECALL, headers=origin)
+    answer = open_client.post("/memory/recall", json=RECALL, headers=origin)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://app.example")
     asked = open_client.options("/search", headers={**origin, "access-control-request-method": "POST"})
     assert asked.status_code == 200
-    other = open_client.post("/rag/recall", json=RECALL, headers={"origin": "https://evil.example"})
+    other = open_client.post("/memory/recall", json=RECALL, headers={"origin": "https://evil.example"})
     assert (other.status_code, other.headers.get("access-control-allow-origin")) == (403, None)
 
 

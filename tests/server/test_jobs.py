@@ -247,11 +247,11 @@ def test_a_model_is_switched_by_a_job_while_searches_go_on(data: Homing) -> None
         config.create_model("remote", "text-embedding-3-small", model_config={"dimensions": 256})
         with httpx2.Client(base_url=address, timeout=30) as client:
             for number in range(30):
-                client.post("/rag/remember", json={"text": f"记忆 memory {number}"})
-            data.rag.buffer.flush()
+                client.post("/memory/remember", json={"text": f"记忆 memory {number}"})
+            data.engine.flush()
             begun = client.post("/models/default", json={"name": "text-embedding-3-small"})
             assert begun.status_code == 202
-            found = client.post("/rag/recall", json={"query": "记忆 7"}).json()
+            found = client.post("/memory/recall", json={"query": "记忆 7"}).json()
             assert found["hits"]
             assert not found["degraded"]
             events = follow(client, f"/jobs/{begun.json()['id']}/events")

@@ -15,8 +15,8 @@ import homing
 from homing.app import Homing
 from homing.config import ServerSettings, Settings
 from homing.embedders.provider import Kind
+from homing.engine import Engine
 from homing.errors import TooManyRequests
-from homing.rag.memory import Rag
 from homing.server.application import create_app
 from homing.server.rate_limit import RateLimit
 from homing.server.tokens import Tokens
@@ -43,13 +43,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     limits = ServerSettings(max_body=4096, concurrent=2, waiting=2, patience=0.3)
     data = tmp_path_factory.mktemp("limited")
     with homing.open(data, settings=Settings(server=limits)) as app:
-        app.rag = Rag(store=app.store, embedder=Gated(), database=data / "homing.db")
+        app.engine = Engine(app.store, Gated())
+        app.memory.remember("knowledge", "灯塔")
         with live(create_app(app)) as address:
             yield address
 
 
 def test_a_body_that_says_it_is_too_large_is_not_even_read(address: str) -> None:
-    answer = httpx2.post(f"{address}/rag/remember", json={"text": "灯" * 5000})
+    answer = httpx2.post(f"{address}/memory/remember", json={"text": "灯" * 5000})
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "BODY_TOO_LARGE")
     assert answer.json()["error"]["details"] == {"most": 4096}
 
@@ -61,19 +62,19 @@ def test_a_body_in_pieces_is_counted_as_it_comes(address: str) -> None:
             yield b"x" * 100
         yield b'"}'
 
-    answer = httpx2.post(f"{address}/rag/remember", content=pieces(), headers={"content-type": "application/json"})
+    answer = httpx2.post(f"{address}/memory/remember", content=pieces(), headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "BODY_TOO_LARGE")
 
 
 def test_a_body_in_pieces_that_fits_is_taken(address: str) -> None:
     pieces = iter([b'{"text": ', '"灯塔"'.encode(), b"}"])
-    answer = httpx2.post(f"{address}/rag/remember", content=pieces, headers={"content-type": "application/json"})
+    answer = httpx2.post(f"{address}/memory/remember", content=pieces, headers={"content-type": "application/json"})
     assert answer.status_code == 201
 
 
 def test_beyond_the_queue_callers_are_told_to_come_back_and_the_rest_is_served(address: str) -> None:
     with ThreadPoolExecutor(12) as pool, httpx2.Client(timeout=20) as client:
-        asked = [pool.submit(client.post, f"{address}/rag/recall", json={"query": "灯塔"}) for _ in range(12)]
+        asked = [pool.submit(client.post, f"{address}/memory/recall", json={"query": "灯塔"}) for _ in range(12)]
         threading.Timer(1.5, Gated.gate.set).start()
         # Who watches the server is answered all the while.
         assert client.get(f"{address}/health").status_code == 200
@@ -85,7 +86,7 @@ def test_beyond_the_queue_callers_are_told_to_come_back_and_the_rest_is_served(a
         if answer.status_code == 503:
             assert answer.json()["error"]["code"] == "OVERLOADED"
             assert int(answer.headers["retry-after"]) >= 1
-    assert httpx2.post(f"{address}/rag/recall", json={"query": "灯塔"}).status_code == 200
+    assert httpx2.post(f"{address}/memory/recall", json={"query": "灯塔"}).status_code == 200
 
 
 def test_fifty_clients_at_once_are_all_served(app: Homing) -> None:

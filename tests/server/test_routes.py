@@ -94,16 +94,18 @@ def test_a_path_means_one_thing(client: TestClient) -> None:
 
 
 def test_memory_is_kept_listed_and_forgotten(client: TestClient) -> None:
-    made = client.post("/rag/remember", json={"text": "会议改到周五", "collection": "observation", "session_key": "s1"})
+    made = client.post(
+        "/memory/remember", json={"text": "会议改到周五", "collection": "observation", "session_key": "s1"}
+    )
     assert made.status_code == 201
     entry = made.json()
-    listed = client.get("/rag", params={"collection": "observation", "session_key": "s1"}).json()
+    listed = client.get("/memory", params={"collection": "observation", "session_key": "s1"}).json()
     assert [one["id"] for one in listed["entries"]] == [entry["id"]]
-    assert client.get("/rag").json()["entries"][0]["id"] == entry["id"]
-    found = client.post("/rag/recall", json={"query": "会议", "session_key": "s1", "mode": "keyword"}).json()
+    assert client.get("/memory").json()["entries"][0]["id"] == entry["id"]
+    found = client.post("/memory/recall", json={"query": "会议", "session_key": "s1", "mode": "keyword"}).json()
     assert [hit["id"] for hit in found["hits"]] in ([entry["id"]], [])
-    assert client.delete(f"/rag/{entry['id']}").json() == {"forgotten": 1}
-    assert client.delete(f"/rag/{entry['id']}").status_code == 404
+    assert client.delete(f"/memory/{entry['id']}").json() == {"forgotten": 1}
+    assert client.delete(f"/memory/{entry['id']}").status_code == 404
 
 
 def test_a_sentence_resolves_and_a_question_is_answered_in_the_next(client: TestClient) -> None:

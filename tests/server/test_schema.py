@@ -43,7 +43,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
         tokens = Tokens(app.database)
         secrets = {scope: tokens.create("owner", scope).secret for scope in SCOPES}
         for collection, text in MEMORIES:
-            app.rag.remember(collection, text)
+            app.memory.remember(collection, text)
         for document, text in NOVEL.items():
             app.documents.save("novel", document, text)
         app.devices.replace(HOME)

@@ -51,7 +51,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Perso
 
 def settle(person: Person) -> None:
     """Until everything that the user saved is embedded: what cannot be found yet proves nothing."""
-    while json.loads(person("GET", "/rag"))["waiting"]:
+    while json.loads(person("GET", "/memory"))["waiting"]:
         time.sleep(0.05)
 
 
@@ -59,8 +59,8 @@ def ask_everything(person: Person) -> str:
     """Everything a user can read, by every route that could show another's."""
     asked = [
         person("POST", "/search", {"query": "宝藏 灯塔", "limit": 100}),
-        person("POST", "/rag/recall", {"query": "宝藏", "limit": 100}),
-        person("GET", "/rag"),
+        person("POST", "/memory/recall", {"query": "宝藏", "limit": 100}),
+        person("GET", "/memory"),
         person("GET", "/documents"),
         person("GET", "/documents/island"),
         person("GET", "/documents/island/map"),
@@ -81,12 +81,12 @@ def ask_everything(person: Person) -> str:
 def test_nothing_of_one_user_reaches_another(people: dict[str, Person], name: str) -> None:
     person = people[name]
     marked = f"{SECRET} {USERS.index(name)}#"
-    person("POST", "/rag/remember", {"text": marked, "id": "treasure"})
+    person("POST", "/memory/remember", {"text": marked, "id": "treasure"})
     person("PUT", "/documents/island/map", {"text": marked})
     person("PUT", "/devices", {"devices": [{"id": marked, "name": "宝藏灯", "type": "light"}]})
     person("POST", "/documents/island/reindex")
     settle(person)
-    assert marked in person("POST", "/rag/recall", {"query": "宝藏", "limit": 100})
+    assert marked in person("POST", "/memory/recall", {"query": "宝藏", "limit": 100})
     assert marked in ask_everything(person)
     for other, who in people.items():
         if other != name:
@@ -94,13 +94,13 @@ def test_nothing_of_one_user_reaches_another(people: dict[str, Person], name: st
 
 
 def test_deleting_by_another_user_deletes_nothing(people: dict[str, Person]) -> None:
-    people["lin"]("POST", "/rag/remember", {"text": SECRET, "id": "mine"})
+    people["lin"]("POST", "/memory/remember", {"text": SECRET, "id": "mine"})
     people["lin"]("PUT", "/documents/own/ch", {"text": SECRET})
-    assert "NOT_FOUND" in people["林"]("DELETE", "/rag/mine")
+    assert "NOT_FOUND" in people["林"]("DELETE", "/memory/mine")
     assert "NOT_FOUND" in people["林"]("DELETE", "/documents/own/ch")
     people["林"]("DELETE", "/documents/own")
     assert SECRET in people["lin"]("GET", "/documents/own/ch")
-    assert SECRET in people["lin"]("GET", "/rag")
+    assert SECRET in people["lin"]("GET", "/memory")
 
 
 def test_skills_and_models_are_everybodys(people: dict[str, Person]) -> None:
@@ -122,18 +122,18 @@ def test_no_two_users_share_a_folder_and_none_leaves_it(one: str, other: str) ->
 def test_few_are_kept_open_and_none_that_is_used_is_closed(data: Homing) -> None:
     tenants = Tenants(data, most=2)
     with tenants.lease("a") as first:
-        first.rag.remember("knowledge", "灯塔")
+        first.memory.remember("knowledge", "灯塔")
         with tenants.lease("b"), pytest.raises(Overloaded), tenants.lease("c"):
             pass
-        assert first.rag.count("knowledge") == 1
+        assert first.memory.count("knowledge") == 1
     with tenants.lease("c"), tenants.lease("d"):
         assert not tenants.is_open("a")
     # The folder of the first is closed behind the scenes, after what waited was embedded.
     with tenants.lease("a") as again:
         assert again is not first
-        while again.rag.buffer.pending:
+        while again.engine.work.waiting():
             time.sleep(0.05)
-        assert [entry.text for entry in again.rag.entries("knowledge")] == ["灯塔"]
+        assert [entry.text for entry in again.memory.list("knowledge")] == ["灯塔"]
     assert set(tenants.known()) == {OWNER, "a", "b", "c", "d"}
     tenants.close()
 
@@ -162,13 +162,13 @@ def test_many_threads_open_a_user_once(data: Homing) -> None:
 
     def remember(number: int) -> int:
         with tenants.lease("lin") as app:
-            app.rag.remember("knowledge", f"{number}")
-            return id(app.rag)
+            app.memory.remember("knowledge", f"{number}")
+            return id(app.memory)
 
     with ThreadPoolExecutor(16) as pool:
         assert len(set(pool.map(remember, range(32)))) == 1
     with tenants.lease("lin") as app:
-        assert app.rag.count("knowledge") == 32
+        assert app.memory.count("knowledge") == 32
     tenants.close()
 
 
@@ -194,8 +194,8 @@ def test_over_mcp_a_token_reaches_its_user_and_no_other(people: dict[str, Person
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         return person("POST", "/mcp", asked)
 
-    people["lin"]("POST", "/rag/remember", {"text": "lin 的宝藏在井里"})
-    people["林"]("POST", "/rag/remember", {"text": "林 的宝藏在屋顶"})
+    people["lin"]("POST", "/memory/remember", {"text": "lin 的宝藏在井里"})
+    people["林"]("POST", "/memory/remember", {"text": "林 的宝藏在屋顶"})
     settle(people["lin"])
     settle(people["林"])
     assert "在井里" in call(people["lin"], "recall", {"query": "宝藏"})

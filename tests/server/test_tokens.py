@@ -43,26 +43,26 @@ def test_a_server_that_others_reach_does_not_start_without_a_token(tmp_path: Pat
             create_app(app)
         made = Tokens(app.database).create("owner", "read")
         with TestClient(create_app(app), base_url="http://box.lan:8765") as client:
-            assert client.get("/rag").status_code == 401
-            assert client.get("/rag", headers=bearer(made.secret)).status_code == 200
+            assert client.get("/memory").status_code == 401
+            assert client.get("/memory", headers=bearer(made.secret)).status_code == 200
 
 
 def test_revoking_the_last_token_does_not_open_an_exposed_server(data: Homing, tokens: Tokens) -> None:
     made = tokens.create("owner", "read")
     with TestClient(create_app(data, exposed=True), base_url=LOOPBACK) as client:
-        assert client.get("/rag", headers=bearer(made.secret)).status_code == 200
+        assert client.get("/memory", headers=bearer(made.secret)).status_code == 200
         tokens.revoke(made.token.id)
-        assert client.get("/rag", headers=bearer(made.secret)).status_code == 401
-        assert client.get("/rag").status_code == 401
+        assert client.get("/memory", headers=bearer(made.secret)).status_code == 401
+        assert client.get("/memory").status_code == 401
 
 
 def test_on_loopback_the_first_token_closes_the_door(served: TestClient, tokens: Tokens) -> None:
-    assert served.get("/rag").status_code == 200
+    assert served.get("/memory").status_code == 200
     made = tokens.create("owner", "read")
-    refused = served.get("/rag")
+    refused = served.get("/memory")
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "UNAUTHORIZED")
     assert refused.headers["www-authenticate"].startswith("Bearer")
-    assert served.get("/rag", headers=bearer(made.secret)).status_code == 200
+    assert served.get("/memory", headers=bearer(made.secret)).status_code == 200
 
 
 def test_without_a_token_only_what_holds_no_data_is_shown(served: TestClient, tokens: Tokens) -> None:
@@ -84,8 +84,8 @@ def test_a_token_reaches_as_far_as_its_scope(
     served: TestClient, tokens: Tokens, scope: str, reads: bool, writes: bool, administers: bool
 ) -> None:
     headers = bearer(tokens.create("lin", scope).secret)  # type: ignore[arg-type]
-    read = served.get("/rag", headers=headers)
-    written = served.post("/rag/remember", json={"text": "灯塔"}, headers=headers)
+    read = served.get("/memory", headers=headers)
+    written = served.post("/memory/remember", json={"text": "灯塔"}, headers=headers)
     administered = served.post("/skills/scan", json={"folder": "/nowhere"}, headers=headers)
     assert (read.status_code != 403, written.status_code != 403, administered.status_code != 403) == (
         reads, writes, administers,
@@ -105,13 +105,13 @@ def test_a_token_reaches_as_far_as_its_scope(
 def test_what_is_not_exactly_a_token_is_none(served: TestClient, tokens: Tokens, change: object) -> None:
     secret = tokens.create("owner", "admin").secret
     assert callable(change)
-    assert served.get("/rag", headers=bearer(change(secret))).status_code == 401
+    assert served.get("/memory", headers=bearer(change(secret))).status_code == 401
 
 
 def test_a_token_that_is_no_ascii_is_none(served: TestClient, tokens: Tokens) -> None:
     tokens.create("owner", "admin")
     headers = [(b"authorization", "Bearer hmg_令牌_令牌".encode())]
-    assert served.get("/rag", headers=headers).status_code == 401
+    assert served.get("/memory", headers=headers).status_code == 401
 
 
 def test_only_hashes_are_kept_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:

@@ -91,12 +91,12 @@ def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp
         identity = "openai/text-embedding-3-small@64"
         circuit = rf'homing_circuit\{{model="{identity}",state="%s"\}}'
         with TestClient(create_app(app), base_url=LOOPBACK) as client:
-            client.post("/rag/remember", json={"text": "灯塔"})
-            app.rag.buffer.flush()
+            client.post("/memory/remember", json={"text": "灯塔"})
+            app.engine.flush()
             assert client.get("/health").json()["status"] == "ok"
             assert metric(client, circuit % "closed") == 1
             api.always = Fault(status=500, body="{}")
-            found = client.post("/rag/recall", json={"query": "灯塔在哪里"}).json()
+            found = client.post("/memory/recall", json={"query": "灯塔在哪里"}).json()
             assert (found["mode"], found["degraded"]) == ("keyword", True)
             assert found["notice"]["zh"]
             assert [hit["text"] for hit in found["hits"]] == ["灯塔"]
@@ -110,7 +110,7 @@ def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp
             assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (503, True)
             api.always = None
             for _ in range(100):
-                found = client.post("/rag/recall", json={"query": "灯塔在哪里呢"}).json()
+                found = client.post("/memory/recall", json={"query": "灯塔在哪里呢"}).json()
                 if not found["degraded"]:
                     break
                 time.sleep(0.1)

@@ -16,8 +16,8 @@ POSTED = [
     "/search",
     "/skills/search",
     "/documents/novel/search",
-    "/rag/remember",
-    "/rag/recall",
+    "/memory/remember",
+    "/memory/recall",
     "/devices/ask",
     "/map",
 ]
@@ -86,9 +86,9 @@ def test_a_body_that_is_no_json_object_is_told_how_to_be_one(
             "body.query: is required; body.qurey: is not known (did you mean query?); it takes query,",
         ),
         ("/search", {"query": " \n\t　"}, "body.query: is blank; it needs at least one character that can be seen"),
-        ("/rag/remember", {"text": "x", "id": "a\0b"}, "body.id: has a NUL character in it; leave that out"),
+        ("/memory/remember", {"text": "x", "id": "a\0b"}, "body.id: has a NUL character in it; leave that out"),
         (
-            "/rag/remember",
+            "/memory/remember",
             {"text": "x", "session_key": "\0"},
             "body.session_key: has a NUL character in it; leave that out",
         ),
@@ -115,7 +115,7 @@ def test_a_question_cut_in_the_middle_of_an_emoji_is_said_to_be(client: TestClie
 
 def test_numbers_that_json_does_not_have_are_refused(client: TestClient) -> None:
     for number in ("NaN", "Infinity", "1e999"):
-        for path, field in (("/search", "limit"), ("/skills/search", "threshold"), ("/rag/recall", "max_distance")):
+        for path, field in (("/search", "limit"), ("/skills/search", "threshold"), ("/memory/recall", "max_distance")):
             body = f'{{"query": "灯塔", "{field}": {number}}}'
             told = refused(client, 422, "VALIDATION_FAILED", "POST", path, content=body, headers=JSON)
             assert told.startswith(f"body.{field}: ")

@@ -54,7 +54,7 @@ def remote(app: Homing, api: LoopbackApi) -> LLMModel:
 
 def model_of_skills(app: Homing) -> str:
     (held,) = [one for one in app.switch.status().collections if one.collection == "skills"]
-    return held.spaces[0].model
+    return held.models[0].model
 
 
 def test_skills_change_over_with_everything_else_and_progress_counts_them(app: Homing, remote: LLMModel) -> None:
@@ -69,9 +69,9 @@ def test_skills_change_over_with_everything_else_and_progress_counts_them(app: H
     assert model_of_skills(app) == NEW
     (held,) = [one for one in status.collections if one.collection == "skills"]
     assert held.records == len(SKILLS)
-    assert held.spaces[0].embedded > len(SKILLS)
+    assert held.models[0].embedded > len(SKILLS)
     done, total = seen[-1]
-    assert done == total == held.spaces[0].embedded + 1
+    assert done == total == held.models[0].embedded + 1
     assert len(seen) >= 2
     found = app.skills.find_relevant_skills("git-commit")
     assert (found[0].name, found.degraded) == ("git-commit", False)
@@ -144,4 +144,4 @@ def test_the_command_waits_for_the_skills_and_killed_it_goes_on(
     told = json.loads(done.stdout)
     assert told["finished"]
     (skills,) = [one for one in told["collections"] if one["collection"] == "skills"]
-    assert skills["spaces"][0]["model"] == NEW
+    assert skills["models"][0]["model"] == NEW

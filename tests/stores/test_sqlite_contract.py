@@ -7,10 +7,20 @@ from pathlib import Path
 import pytest
 
 from homing.stores import open_store
-from homing.testing.store_contract import CrashContract, OpenStore, StoreContract
+from homing.testing.store_contract import (
+    ConcurrencyContract,
+    CrashContract,
+    LegsContract,
+    ModelsContract,
+    OpenStore,
+    StoreContract,
+    TransactionContract,
+)
 
 
-class TestSqliteStore(StoreContract, CrashContract):
+class TestSqliteStore(
+    StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
+):
     @pytest.fixture
     def store_url(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/contract.db"

@@ -40,8 +40,8 @@ def calibrate_model(
 
 
 def _texts(folder: Path) -> list[str]:
+    from homing.documents.folder_files import read_text, text_files
     from homing.errors import NotFound
-    from homing.folders.text_file import read_text, text_files
     from homing.text.decoding import NotText
 
     if not folder.is_dir():

@@ -20,10 +20,10 @@ from homing.cli import (
     ipc,
     knowledge,
     mcp,
+    memory,
     models,
     postgres,
     providers,
-    rag,
     search,
     serve,
     skills,
@@ -55,7 +55,7 @@ models.app.command(name="discard")(switching.discard_kept)
 models.app.command(name="calibrate")(calibrate.calibrate_model)
 app.add_typer(skills.app, name="skills")
 app.add_typer(devices.app, name="devices")
-app.add_typer(rag.app, name="rag")
+app.add_typer(memory.app, name="memory")
 app.add_typer(docs.app, name="docs")
 app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(models.app, name="models")

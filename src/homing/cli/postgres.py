@@ -11,7 +11,7 @@ from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
 
 if TYPE_CHECKING:
-    from homing.stores.postgres.server import LocalServer, ServerStatus
+    from homing.database.postgres.server import LocalServer, ServerStatus
 
 app = typer.Typer(help="A PostgreSQL server with pgvector, for development.", no_args_is_help=True)
 
@@ -58,7 +58,7 @@ def status(data: Data = None, json: Json = False) -> None:
 
 def _server(data: Path | None) -> LocalServer:
     from homing.config import load
-    from homing.stores.postgres.server import LocalServer
+    from homing.database.postgres.server import LocalServer
 
     settings = load(overrides={} if data is None else {"data": str(data)}).settings
     return LocalServer(settings.data / "postgres")

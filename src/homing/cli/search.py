@@ -17,7 +17,7 @@ from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
 
 if TYPE_CHECKING:
     from homing.app import Homing
-    from homing.folders.index import FolderIndex, Refreshed
+    from homing.documents.following import FollowedFolder, Refreshed
     from homing.records import Hit, Retrieved
 
 INDEX = ".homing"
@@ -62,7 +62,7 @@ def _index_folder(folder: Path) -> Path:
     return folder / INDEX
 
 
-def _index(app: Homing, folder: Path) -> FolderIndex:
+def _index(app: Homing, folder: Path) -> FollowedFolder:
     try:
         return app.folder(folder)
     except StoreError as error:

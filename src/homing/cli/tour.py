@@ -73,10 +73,10 @@ def take_tour(app: Homing) -> Tour:
     skills = _skills(app)
     edit = _write(app)
     for collection, entry_id, text in MEMORIES:
-        app.rag.remember(collection, text, entry_id=entry_id)
+        app.memory.remember(collection, text, entry_id=entry_id)
     app.devices.load(EXAMPLES / "home.json")
     devices = {sentence: app.devices.ask(sentence) for sentence in SPOKEN}
-    app.rag.buffer.flush()
+    app.engine.flush()
     app.documents.flush()
     search = app.documents.search
     return Tour(
@@ -87,7 +87,7 @@ def take_tour(app: Homing) -> Tour:
         },
         keyword=search(STORY, WORD, mode="keyword", top_k=1),
         degraded=_without_model(app),
-        recalled={query: app.rag.retrieve(query, limit=1) for query in RECALLED},
+        recalled={query: app.memory.recall(query, limit=1) for query in RECALLED},
         devices=devices,
         skills=None if skills is None else _find_skills(skills, app.settings.data / "skills"),
         seconds=time.perf_counter() - started,

@@ -23,7 +23,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
 from homing.errors import HomingError
 from homing.knowledge.shelf import CHUNKS
-from homing.rag.memory import COLLECTIONS as MEMORIES
+from homing.memory.content import COLLECTIONS as MEMORIES
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
 from homing.stores.registry import open_store
@@ -160,7 +160,7 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
             now = f"{told}, but the model is now {embedder.id}"
             yield Finding(name, "warn", now, "homing models default", f"{zh}，但现在的模型是 {embedder.id}")
         elif embedder is not None and info.model and waiting:
-            mend = "homing rag backfill" if info.name in MEMORIES else "add them again, or search the folder"
+            mend = "homing memory reindex" if info.name in MEMORIES else "add them again, or search the folder"
             mend = "homing docs reindex" if info.name == DOCUMENTS else mend
             mend = "homing knowledge embed" if info.name.startswith(CHUNKS) else mend
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from homing.config import EmbeddingSettings, Settings
+from homing.config import EmbeddingSettings, Settings, refer
 from homing.doctor.finding import Finding
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
-from homing.errors import DimensionMismatch, HomingError
-from homing.rag.memory import COLLECTIONS
+from homing.embedders.secret import Secret
+from homing.errors import ConfigError, DimensionMismatch, HomingError
+from homing.memory.content import COLLECTIONS
 from homing.resolve import embedding_backend, local_models, resolve_embedder
 from homing.stores.registry import open_store
 
@@ -100,6 +101,8 @@ def _provider(settings: Settings) -> Iterator[Finding]:
     if backend.type != "local" and not backend.api_key:
         variable = VARIABLES.get(backend.type, "API_KEY")
         yield _fail(f"providers.{name} has no API key", f'providers.{name}.api_key = "${{{variable}}}"')
+    elif unset := _unset(backend.api_key):
+        yield _fail(f"providers.{name}: {unset}", "export it, or write the key itself")
     if not embedding.model:
         yield _fail(
             "embedding.model is not set",
@@ -107,6 +110,14 @@ def _provider(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield from _width(embedding, backend.type)
+
+
+def _unset(key: Secret) -> str:
+    try:
+        refer(key.reveal())
+    except ConfigError as error:
+        return error.message
+    return ""
 
 
 def _on_this_machine(settings: Settings) -> Iterator[Finding]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from homing.documents.folder_files import files_below
 from homing.documents.saved import Saved
 from homing.errors import FileUnreadable, InvalidArgument, MissingExtra, NotFound
 from homing.files import SUFFIXES, read_file
-
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and how many there are."""
@@ -69,17 +67,3 @@ def import_folder(folder: Path, save: Callable[[str, str], Saved], progress: Pro
     if progress is not None:
         progress(len(paths), len(paths))
     return Imported(tuple(written), tuple(unchanged), tuple(skipped), tuple(notes), chunks)
-
-
-def files_below(folder: Path) -> Iterator[Path]:
-    """The files that can be read, sorted. What is hidden is left out; links are not followed out of the folder."""
-    root = folder.resolve()
-    for at, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS)
-        for name in sorted(files):
-            path = Path(at, name)
-            if name.startswith((".", "~$")) or path.suffix.lower() not in SUFFIXES:
-                continue
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
-                continue
-            yield path

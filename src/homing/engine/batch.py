@@ -24,6 +24,7 @@ from homing.errors import (
 )
 from homing.records import text_hash
 from homing.stores.store import NewVector, Store
+from homing.vectors import normalise
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,8 @@ class Embedding:
         ]
         if not texts:
             return
-        rows = embed_whole(provider, [text for _, _, text in texts])
+        # Checked before anything is put: vectors of a wrong width would shut the right ones out.
+        rows = normalise(embed_whole(provider, [text for _, _, text in texts]), dimensions=provider.dimensions)
         vectors: dict[str, list[NewVector]] = {}
         for (collection, name, text), row in zip(texts, rows, strict=True):
             vectors.setdefault(collection, []).append(NewVector(name, text_hash(text), row))

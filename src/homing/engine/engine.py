@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 from homing.database import Database
 from homing.embedders.provider import EmbeddingProvider
@@ -80,11 +81,21 @@ class Engine:
         """
         while self.worker.run_batch(early=True, mine=True):
             continue
-        self.worker.wait()
+        self.worker.wait_idle()
 
     def flush(self, timeout: float | None = None) -> bool:
         """Embed everything that waits now; whether nothing is left."""
         return self.worker.flush(timeout)
+
+    def wait(self, collection: str, ids: Sequence[str], timeout: float) -> bool:
+        """Give the worker some seconds for these texts; whether they have their vectors.
+
+        Returns at once when they have, and when the model fails: then words find them until it is back.
+        """
+        if not self.models.embeds:
+            return True
+        self.worker.wait(lambda: not self.work.untried(collection, ids), timeout)
+        return not self.store.texts(collection, ids, lacking=self.store.model_of(collection))
 
     def close(self, timeout: float | None = CLOSING_SECONDS) -> int:
         """Embed what this process wrote, within the timeout, and stop; returns how many texts still wait.

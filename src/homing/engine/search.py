@@ -20,7 +20,7 @@ from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Words
 from homing.text.tokens import matched_terms
-from homing.vectors import Scale, Vector, score_of
+from homing.vectors import Scale, Vector, as_vector, score_of
 
 log = logging.getLogger(__name__)
 
@@ -128,9 +128,9 @@ def search(
 class _Nearest:
     """What the vector leg found: cosines by id, the vector it asked with, and how its model's cosines read."""
 
-    cosines: Mapping[str, float]
-    vector: Vector
-    scale: Scale | None
+    cosines: Mapping[str, float] = field(default_factory=dict)
+    vector: Vector | None = None
+    scale: Scale | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,9 @@ class _Question:
     def nearest(self) -> _Nearest | Words:
         """The vector leg, asked with the model that serves the collection; the default where none does yet."""
         model = self.store.model_of(self.collection)
+        if not model and not self.store.pending(self.collection):
+            # Nothing is there: whether the model answers makes no difference.
+            return _Nearest()
         try:
             return self._nearest(model)
         except ModelMismatch:
@@ -175,7 +178,7 @@ class _Question:
 
     def _nearest(self, model: str) -> _Nearest:
         embedder = self.models.provider(model)
-        vector = embedder.embed([self.query], kind="query")[0]
+        vector = as_vector(embedder.embed([self.query], kind="query")[0], dimensions=embedder.dimensions)
         found = self.store.search_vector(
             self.collection, vector, self.options.leg_limit, self._narrowed(model=embedder.id)
         )

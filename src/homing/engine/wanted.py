@@ -128,16 +128,21 @@ class Wanted:
         if self._work.waiting(wish.collection, model=wish.model) or self.list_missing(wish):
             return False
 
+        if all(info.model != wish.model for info in self._store.models(wish.collection)):
+            # Every text is gone, or is one that this model cannot embed.
+            return False
+
         def work(transaction: Transaction) -> bool:
-            if self.of(transaction, wish.collection) != wish.model:
-                return False
-            [(left,)] = transaction.rows(
-                "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND dead = 0",
+            # Looked at again: the wish may have been given up and made anew since, with nothing listed yet.
+            [(ready,)] = transaction.rows(
+                "SELECT count(*) FROM wanted WHERE user_name = $1 AND collection = $2 AND model = $3 AND listed = 1 "
+                "AND NOT EXISTS (SELECT 1 FROM work WHERE work.user_name = $1 AND work.collection = $2 "
+                "AND work.model = $3 AND dead = 0)",
                 self._user,
                 wish.collection,
                 wish.model,
             )
-            if left:
+            if not ready:
                 return False
             joined = transaction if self._store.database is not None else None
             self._store.serve(wish.collection, wish.model, joined)

@@ -208,6 +208,15 @@ class Work:
         """These are free to be claimed by anybody."""
         self._database.write(lambda transaction: self._free(transaction, items), SCOPE)
 
+    def release_all(self) -> None:
+        """Everything that this worker holds is free to be claimed by anybody."""
+        self._database.write(
+            lambda transaction: transaction.rows(
+                "UPDATE work SET owner = '', leased = 0 WHERE owner = $1", self._owner
+            ),
+            SCOPE,
+        )
+
     def flush(self) -> None:
         """Make everything due now, also what was postponed or rests."""
         self._database.write(
@@ -324,6 +333,19 @@ class Work:
             )
         )
         return int(found) >= count
+
+    def untried(self, collection: str, ids: Sequence[str]) -> int:
+        """How many of these wait for a vector of the model that serves the collection, and never failed."""
+        [(count,)] = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) AND model = '' "
+                "AND dead = 0 AND error = ''",
+                self._user,
+                collection,
+                list(ids),
+            )
+        )
+        return int(count)
 
     def next_due(self) -> float | None:
         """In how many seconds something becomes due; None where nothing waits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from homing.database import Database
@@ -12,7 +13,7 @@ from homing.engine.batch import Embedding, Retries
 from homing.engine.models import ModelsInUse
 from homing.engine.wanted import Wanted
 from homing.engine.work import Item, Work
-from homing.errors import EmbeddingError, HomingError, InvalidArgument
+from homing.errors import EmbeddingError, HomingError, InvalidArgument, StoreClosed
 from homing.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class Worker:
         self._options = options
         self._embedding = Embedding(store, models, work, options.retries)
         self._wake = threading.Condition()
+        self._claiming = threading.Lock()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._at_work = 0
@@ -83,6 +85,14 @@ class Worker:
         """Something was written."""
         with self._wake:
             self._wake.notify_all()
+
+    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
+        """Wait while workers, here or elsewhere, make something true; whether it came true in time."""
+        deadline = time.monotonic() + timeout
+        with self._wake:
+            while not (true := done()) and (left := _left(deadline)):
+                self._wake.wait(min(left, POLL))
+        return true
 
     def start(self) -> None:
         """Start the threads. Starting twice is fine."""
@@ -114,10 +124,10 @@ class Worker:
                 self._wake.wait(HELD_POLL)
         return self._work.waiting() == 0
 
-    def wait(self, timeout: float | None = None) -> None:
+    def wait_idle(self) -> None:
         """Wait until no batch is under way in this process."""
         with self._wake:
-            self._wake.wait_for(lambda: not self._at_work, timeout)
+            self._wake.wait_for(lambda: not self._at_work)
 
     def stop(self, timeout: float | None = None, *, drain: bool = True) -> int:
         """Embed what this process asked for, then stop; returns how many texts still wait, of whomever.
@@ -134,14 +144,26 @@ class Worker:
             self.notify()
             for thread in self._threads:
                 thread.join(None if deadline is None else _left(deadline))
+            late = any(thread.is_alive() for thread in self._threads)
             self._threads = []
+        if late:
+            # Its lease would keep the texts from whoever opens this next in the same process.
+            with self._claiming:
+                self._work.release_all()
         left = self._work.waiting()
         if left and drain and self._work.waiting(mine=True):
             log.warning("closing with %d texts that wait for their vectors; the next process carries on", left)
         return left
 
-    def run_batch(self, size: int | None = None, *, early: bool = False, mine: bool = False) -> bool:
-        """Embed one batch of what is due in the calling thread; whether there was anything."""
+    def run_batch(
+        self,
+        size: int | None = None,
+        *,
+        early: bool = False,
+        mine: bool = False,
+        stopping: threading.Event | None = None,
+    ) -> bool:
+        """Embed one batch of what is due in the calling thread, unless `stopping`; whether there was anything."""
         if not self._models.embeds:
             return False
         with self._wake:
@@ -150,7 +172,9 @@ class Worker:
         try:
             self._release()
             count = size or self._options.batch_size
-            items = self._work.claim(count, self._options.batch_bytes, early=early, mine=mine)
+            with self._claiming:
+                if stopping is None or not stopping.is_set():
+                    items = self._work.claim(count, self._options.batch_bytes, early=early, mine=mine)
             if items:
                 self._embedding.run(items)
                 if any(one.model for one in items):
@@ -187,11 +211,16 @@ class Worker:
                 if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
                     self._warn_when_full()
                     many = self._work.has(self._options.batch_size, fresh=True)
-                    worked = self.run_batch(early=many) or self.follow()
+                    worked = self.run_batch(early=many, stopping=stopping) or self.follow()
                     looked = now
                 seen = version
+            except StoreClosed:
+                # Whoever opened the database is done with it.
+                return
             except HomingError as error:
-                log.warning("the background worker carries on after: %s", error)
+                # One that outlived its stop may find the database closed.
+                if not stopping.is_set():
+                    log.warning("the background worker carries on after: %s", error)
             except Exception:
                 log.exception("the background worker carries on after an unexpected failure")
             if not worked:

@@ -152,7 +152,7 @@ class Tools:
     ) -> Annotated[CallToolResult, Recalled]:
         """Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons."""
         access = self._access(ctx)
-        answer = access.app.rag.retrieve(
+        answer = access.app.memory.recall(
             query, limit=limit, collections=tuple(collections or ()), session_key=session or None
         )
         access.heard("memory", answer.mode, answer.degraded)
@@ -190,9 +190,9 @@ class Tools:
         access = self._access(ctx)
         if not access.may_write:
             raise Forbidden("this token may only read; remembering needs one that may write")
-        entry = access.app.rag.remember(collection, text, session_key=session, tags=tags or (), entry_id=id or None)
+        entry = access.app.memory.remember(collection, text, session_key=session, tags=tags or (), entry_id=id or None)
         # An agent may well ask for it next. What the model cannot embed in time is kept, and found by its words.
-        embedded = access.app.rag.buffer.flush(EMBEDDING_SECONDS)
+        embedded = access.app.engine.wait(entry.collection, [entry.id], EMBEDDING_SECONDS)
         result = Remembered(id=entry.id, collection=entry.collection, embedded=embedded)
         later = "" if embedded else " It is recalled by its words until the embedding model has read it."
         return said(f"Remembered in {entry.collection} as {entry.id}.{later}", result)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from homing.engine.engine import Engine
 from homing.engine.wanted import Wish
-from homing.errors import EmbeddingError, NotFound
+from homing.errors import EmbeddingError, NotFound, ProviderUnavailable, RateLimited, Timeout
 from homing.models.choice import Models
 from homing.models.records import LLMModel
 from homing.models.switch_log import SwitchLog
@@ -24,6 +24,8 @@ BATCH = 128
 """Texts embedded and written together: enough for one request, few enough that little is lost with a killed process."""
 PATIENCE = (1.0, 2.0, 5.0, 15.0, 30.0)
 """Seconds to wait, one after the other, for a provider that does not answer, before `run` stops."""
+
+WORTH_WAITING = (Timeout.code, RateLimited.code, ProviderUnavailable.code)
 
 Progress = Callable[[int, int], None]
 """Called with how many texts are embedded, and how many there are."""
@@ -88,11 +90,13 @@ class ModelSwitch:
         """
         target = self._models.provider()
         before = self._outdated(target.id)
-        for engine in self._engines():
-            self._drain(engine, target.id, progress)
+        count = _Count(progress)
         others = [one for one in self._others() if _is_outdated(one.vectors_held(), target.id)]
+        count.expect(sum(_vectors(one.vectors_held()) for one in others))
+        for engine in self._engines():
+            self._drain(engine, target.id, count)
         for other in others:
-            other.bring_over(target, lambda count: None)
+            other.bring_over(target, count.add)
         return len(before - self._outdated(target.id)) + len(others)
 
     def status(self) -> SwitchStatus:
@@ -175,30 +179,63 @@ class ModelSwitch:
         left_over = seconds / done * (total - done) if done and seconds > 0 else None
         return SwitchState(default, done, total, running, left_over, error)
 
-    def _drain(self, engine: Engine, target: str, progress: Progress | None) -> None:
+    def _drain(self, engine: Engine, target: str, count: _Count) -> None:
         """Work until no collection of an engine wants another model."""
         patience = iter(PATIENCE)
-        total = 0
+        left = 0
         engine.work.flush()
         while True:
             engine.worker.follow()
+            left = count.moved(left, _left(engine))
             worked = engine.worker.run_batch(BATCH, early=True)
+            left = count.moved(left, _left(engine))
             wishes = engine.wanted.all()
-            if progress is not None and worked:
-                state = self._state(target)
-                total = max(total, state.total)
-                progress(total - state.total + state.done, total)
             if not wishes or self._models.provider().id != target:
                 return
             if worked:
                 continue
-            errors = [engine.work.state_of(wish.collection, wish.model)[2] for wish in wishes]
-            wait = next(patience, None) if any(errors) else 0.05
+            error = max(engine.work.state_of(wish.collection, wish.model)[2] for wish in wishes)
+            wait = next(patience, None) if error.startswith(WORTH_WAITING) else None if error else 0.05
             if wait is None:
-                raise EmbeddingError(f"the new model does not answer, the old one goes on serving: {max(errors)}")
+                raise EmbeddingError(f"the new model does not answer, the old one goes on serving: {error}")
             time.sleep(wait)
-            if any(errors):
+            if error:
                 engine.work.flush()
+
+
+def _left(engine: Engine) -> int:
+    return sum(engine.work.state_of(wish.collection, wish.model)[0] for wish in engine.wanted.all())
+
+
+class _Count:
+    """Adds up what is embedded, over everything that changes its model."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._done = self._total = 0
+
+    def expect(self, count: int) -> None:
+        """So many more are to be embedded."""
+        self._total += count
+
+    def add(self, count: int) -> None:
+        """So many more are embedded."""
+        self._done += count
+        self._total = max(self._total, self._done)
+        if self._progress is not None and count:
+            self._progress(self._done, self._total)
+
+    def moved(self, before: int, now: int) -> int:
+        """So many are left of those that were; returns that. What was written meanwhile comes on top."""
+        if now > before:
+            self.expect(now - before)
+        else:
+            self.add(before - now)
+        return now
+
+
+def _vectors(held: CollectionStatus | None) -> int:
+    return 0 if held is None else sum(one.embedded for one in held.models)
 
 
 def _is_outdated(held: CollectionStatus | None, identity: str) -> bool:

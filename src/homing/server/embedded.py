@@ -54,7 +54,7 @@ def stretches(app: Homing, source: MapSource, project: str | None = None) -> Ite
     if source == "skills":
         yield from _skills(app)
         return
-    wanted = set(app.rag.collections) if source == "memory" else {DOCUMENTS}
+    wanted = set(app.memory.collections) if source == "memory" else {DOCUMENTS}
     for info in app.store.collections():
         if info.name not in wanted or not info.embedded:
             continue

@@ -72,9 +72,9 @@ class _Queues:
     def collect(self) -> Iterator[Metric]:
         pending = dead = 0
         for _, app in self._tenants.open_apps():
-            for backlog in (app.rag.buffer.backlog(), app.engine.work.backlog()):
-                pending += backlog.waiting
-                dead += backlog.dead
+            backlog = app.engine.work.backlog()
+            pending += backlog.waiting
+            dead += backlog.dead
         yield GaugeMetricFamily("homing_buffer_pending", "Texts that wait to be embedded.", value=pending)
         yield GaugeMetricFamily("homing_dead_letters", "Texts that were given up.", value=dead)
 

@@ -159,6 +159,6 @@ def _close(app: Homing) -> None:
 def prepare(app: Homing) -> None:
     """Open what requests use, and begin to embed what an earlier process left waiting."""
     app.engine.start()
-    app.rag.buffer.start()
+    assert app.memory is not None
     app.documents.start()
     assert app.devices is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import unquote
 
 from homing.database import Database
+from homing.database.lazy import POSTGRES, is_postgres, postgres_options
 from homing.errors import InvalidArgument, NotFound
 from homing.stores.store import Store
 
@@ -30,13 +30,8 @@ def open_store(
     keep users apart. `database` opens the one that an app keeps its rows in: a store in the same place shares it.
     """
     address = str(url)
-    if database is not None and not row_security and _is_sqlite(address):
-        from homing.database.sqlite import SqliteDatabase
-        from homing.stores.sqlite.store import SqliteStore
-
-        opened = database()
-        if isinstance(opened, SqliteDatabase):
-            return SqliteStore(opened, dimensions=dimensions)
+    if database is not None and (shared := _in_the_same_place(address, database, dimensions, row_security)) is not None:
+        return shared
     scheme, separator, rest = address.partition("://")
     place = _place(scheme, rest) if separator else Path(address)
     if existing and place is not None and not place.exists():
@@ -56,8 +51,25 @@ def open_store(
     return _SCHEMES[scheme](rest, dimensions)
 
 
-def _is_sqlite(address: str) -> bool:
-    return address.startswith("sqlite://") or ("://" not in address and address.endswith(".db"))
+def _in_the_same_place(
+    address: str, database: Callable[[], Database], dimensions: int | None, row_security: bool
+) -> Store | None:
+    """A store in the database that rows are kept in; None where the address leads elsewhere, as to LanceDB."""
+    if is_postgres(address):
+        from homing.database.postgres.database import PostgresDatabase
+        from homing.stores.postgres.store import PostgresStore
+
+        server = database()
+        assert isinstance(server, PostgresDatabase)
+        return PostgresStore(server, dimensions=dimensions, row_security=row_security)
+    if not row_security and (address.startswith("sqlite://") or ("://" not in address and address.endswith(".db"))):
+        from homing.database.sqlite import SqliteDatabase
+        from homing.stores.sqlite.store import SqliteStore
+
+        file = database()
+        assert isinstance(file, SqliteDatabase)
+        return SqliteStore(file, dimensions=dimensions)
+    return None
 
 
 def _place(scheme: str, rest: str) -> Path | None:
@@ -82,21 +94,8 @@ def _open_file(path: str, dimensions: int | None) -> Store:
 def _open_postgres(rest: str, dimensions: int | None, *, row_security: bool = False) -> Store:
     from homing.stores.postgres.store import PostgresStore
 
-    place, _, query = rest.partition("?")
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    options: dict[str, Any] = {name: given.pop(name) for name in ("schema", "read_url") if name in given}
-    if "statement_timeout" in given:
-        options["statement_timeout"] = _seconds(given.pop("statement_timeout"))
-    # What is left is for the driver, such as sslmode.
-    url = f"postgresql://{place}" + (f"?{urlencode(given)}" if given else "")
+    url, options = postgres_options(f"postgresql://{rest}")
     return PostgresStore(url, dimensions=dimensions, row_security=row_security, **options)
-
-
-def _seconds(written: str) -> float:
-    try:
-        return float(written)
-    except ValueError:
-        raise InvalidArgument(f"statement_timeout is a number of seconds; got {written!r}") from None
 
 
 def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:
@@ -107,8 +106,6 @@ def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:
 
     return open_at
 
-
-POSTGRES = ("postgresql", "postgres")
 
 _SCHEMES: dict[str, Callable[[str, int | None], Store]] = {
     "sqlite": _open_sqlite,

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from homing.stores.postgres.server import LocalServer
+from homing.database.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
 from tests.conftest import FAST, Database
 

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from homing.testing.store_contract import OpenStore, StoreContract
+from homing.testing.store_contract import (
+    ConcurrencyContract,
+    CrashContract,
+    LegsContract,
+    ModelsContract,
+    OpenStore,
+    StoreContract,
+    ThreadsContract,
+    TransactionContract,
+)
+from tests.conftest import Database
 from tests.stores.postgres.emptied import Emptied, Opened
 
 
-class TestPostgresStore(Emptied, StoreContract):
+class TestPostgresStore(
+    Emptied, StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
+):
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
         return emptied
 
+    @pytest.fixture
+    def store_url(self, database: Database, schema: str) -> str:
+        return f"{database.url}?schema={schema}"
+
 
 @pytest.mark.slow
-class TestStoreOfAUser(Emptied, StoreContract):
+class TestStoreOfAUser(Emptied, StoreContract, LegsContract, ModelsContract, TransactionContract, ThreadsContract):
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
         return lambda: emptied(row_security=True).for_user("李雷")

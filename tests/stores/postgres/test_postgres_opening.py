@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from homing.database.postgres.database import PostgresDatabase
 from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreTooNew, StoreUnavailable
 from homing.records import VectorRecord
 from homing.stores import open_store
@@ -85,7 +86,7 @@ def test_threads_that_open_it_at_once_all_get_it(opened: Opened) -> None:
 
 def test_a_newer_schema_is_refused(opened: Opened, admin: psycopg.Connection) -> None:
     opened().close()
-    admin.execute("INSERT INTO migrations(number) VALUES (99)")
+    admin.execute("INSERT INTO migrations(component, number) VALUES ('store', 99)")
     with pytest.raises(StoreTooNew, match="upgrade Homing"):
         opened()
 
@@ -99,6 +100,23 @@ def test_a_schema_with_somebody_elses_tables_is_left_alone(
     with pytest.raises(StoreCorrupt, match="schema of its own"):
         opened()
     assert admin.execute("SELECT mine FROM records").fetchall() == [("precious",)]
+
+
+def test_a_store_over_a_database_leaves_it_open(database: Any, schema: str) -> None:
+    rows = PostgresDatabase(database.url, schema=schema)
+    store = PostgresStore(rows)
+    assert store.database is rows
+    store.upsert([VectorRecord("a", "c", None, {}, "你好")])
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.collections()
+    again, mine = PostgresStore(rows), PostgresStore(rows.for_user("李雷"))
+    assert [match.id for match in again.search_text("c", "你好")] == ["a"]
+    assert mine.user_id == "李雷"
+    assert mine.collections() == []
+    rows.close()
+    with pytest.raises(StoreError, match="closed"):
+        again.collections()
 
 
 @pytest.mark.parametrize("schema", ["Weird \" '; DROP SCHEMA public; --", "模式", "select"])

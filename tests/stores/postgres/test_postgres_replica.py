@@ -10,10 +10,10 @@ import numpy as np
 import psycopg
 import pytest
 
+from homing.database.postgres.binaries import prepare
+from homing.database.postgres.server import STATE, LocalServer
 from homing.errors import StoreReadOnly, StoreUnavailable
 from homing.records import VectorRecord
-from homing.stores.postgres.binaries import prepare
-from homing.stores.postgres.server import STATE, LocalServer
 from homing.stores.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.slow

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import select
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
+from homing.database.postgres.server import LocalServer
 from homing.errors import HomingError, StoreBusy, StoreUnavailable
 from homing.records import VectorRecord
-from homing.stores.postgres.server import LocalServer
 from homing.stores.postgres.store import PostgresStore
+from tests.database.wire import Cut, Wire, committed, not_committed
 
 QUERY = np.array([1, 0], np.float32)
 
@@ -108,63 +106,19 @@ def test_an_idle_store_does_not_notice_a_restart(server: LocalServer) -> None:
     store.close()
 
 
-class Wire:
-    """Passes bytes on between a store and its server, and cuts the line when the store commits."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.cut: Callable[[socket.socket, bytes], None] | None = None
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
-
-    def _pass_on(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self.port)) as server:
-            while True:
-                for ready in select.select([client, server], [], [])[0]:
-                    data = ready.recv(1 << 16)
-                    if not data:
-                        return
-                    if ready is client and b"COMMIT" in data and self.cut is not None:
-                        cut, self.cut = self.cut, None
-                        cut(server, data)
-                        return
-                    (server if ready is client else client).sendall(data)
-
-
 @contextmanager
 def wired(url: str) -> Iterator[tuple[PostgresStore, Wire]]:
-    parts = urlsplit(url)
-    wire = Wire(parts.port or 5432)
-    store = PostgresStore(f"postgresql://{parts.username}:{parts.password}@127.0.0.1:{wire.address}{parts.path}")
+    wire = Wire(url)
+    store = PostgresStore(wire.url)
     try:
         yield store, wire
     finally:
         store.close()
-        wire.listener.close()
-
-
-def committed(server: socket.socket, data: bytes) -> None:
-    server.sendall(data)
-    server.recv(1 << 16)
-
-
-def not_committed(server: socket.socket, data: bytes) -> None:
-    pass
+        wire.close()
 
 
 @pytest.mark.parametrize("cut", [committed, not_committed])
-def test_a_line_cut_during_the_commit_leaves_no_doubt(
-    server: LocalServer, cut: Callable[[socket.socket, bytes], None]
-) -> None:
+def test_a_line_cut_during_the_commit_leaves_no_doubt(server: LocalServer, cut: Cut) -> None:
     with wired(server.url) as (store, wire):
         store.upsert([record("a")])
         wire.cut = cut

@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from homing.database.postgres.server import STATE, LocalServer
 from homing.errors import StoreError
-from homing.stores.postgres.server import STATE, LocalServer
 
 pytestmark = pytest.mark.slow
 

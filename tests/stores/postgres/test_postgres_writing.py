@@ -11,7 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from homing.errors import InvalidArgument, ModelMismatch, StoreBusy
+from homing.errors import InvalidArgument, ModelMismatch, StoreBusy, StoreError
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
 
@@ -84,7 +84,7 @@ def test_two_models_that_race_for_a_collection_do_not_share_it(opened: Opened) -
 
 def test_a_collection_without_vectors_left_may_take_another_model(store: PostgresStore) -> None:
     store.upsert([record("a", "词", 1, 2)])
-    store.upsert([record("a", "词")])
+    store.upsert([record("a", "字")])
     store.upsert([VectorRecord("b", "c", np.ones(3, np.float32), {}, "词", "other@3")])
     assert [match.id for match in store.search("c", np.ones(3, np.float32))] == ["b"]
     assert store.check() == []
@@ -165,3 +165,35 @@ def test_damage_is_told(store: PostgresStore, admin: psycopg.Connection) -> None
     assert "counts 2 records and has 1" in found
     assert "1 records are missing from the keyword index" in found
     assert "belong to no record" in found
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE records SET text = 'another' WHERE id = 'a'", "1 records do not have the text that was written: 'a'"),
+        ("UPDATE words SET slots = ARRAY[1::bigint], counts = ARRAY[1::smallint]", "words in the keyword index that"),
+        ("UPDATE words w SET length = 2 FROM records r WHERE r.key = w.record AND r.id = 'b'", "'b' of 'c'"),
+        ("UPDATE vectors_1 SET hash = '\\x00'", "2 vectors of 'm@2' are of another text: 'a' of 'c', 'b' of 'c'"),
+        ("DELETE FROM records WHERE id = 'a'", "1 vectors of 'm@2' belong to no record"),
+        ("DELETE FROM held", "2 vectors of 'm@2' are unknown to their collection"),
+        ("DELETE FROM vectors_1", "collection 'c' counts 2 vectors and has 0"),
+    ],
+)
+def test_what_does_not_agree_is_told_by_id(
+    store: PostgresStore, admin: psycopg.Connection, damage: str, said: str
+) -> None:
+    store.upsert([record("a", "词", 1, 2), record("b", "字", 2, 1), record("half", "half \ud800")])
+    assert store.check() == []
+    admin.execute(damage.encode())
+    assert said in "\n".join(store.check())
+
+
+def test_vectors_of_a_model_that_is_new_are_refused_inside_a_transaction(store: PostgresStore) -> None:
+    store.upsert([record("a", "词", 1, 2)])
+    new = VectorRecord("a", "another", np.ones(2, np.float32), {}, "字", "new@2")
+    with pytest.raises(StoreError, match="put the vector"):
+        store.database.write(lambda t: store.write([new], t))
+    assert [info.name for info in store.collections()] == ["c"]
+    assert store.database.write(lambda t: store.write([record("b", "字", 1, 2)], t)) == 1
+    assert [found.id for found in store.search("c", np.ones(2, np.float32))] == ["a", "b"]
+    assert store.check() == []

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from homing.cli.shapes import answers, reports
+from homing.database.postgres.server import ServerStatus
 from homing.devices.device import Device
 from homing.devices.evaluation import Evaluation as HomeEvaluation
 from homing.devices.home import Changes as HomeChanges
@@ -16,11 +17,10 @@ from homing.documents.chunk import DocumentInfo, ProjectInfo
 from homing.documents.reindexing import Reindexed
 from homing.evaluation.result import Evaluation
 from homing.mcp.clients import Block
+from homing.memory.entry import Entry
 from homing.models.calibrate import Calibrated
-from homing.rag.content import Entry
 from homing.server.tokens import Token
 from homing.stores.copying import Copied
-from homing.stores.postgres.server import ServerStatus
 
 SHAPES: Mapping[str, Any] = {
     "search": answers.FoundInFolder,
@@ -36,12 +36,12 @@ SHAPES: Mapping[str, Any] = {
     "devices load": HomeChanges,
     "devices list": list[Device],
     "devices ask": reports.Sentence,
-    "rag remember": reports.Remembered,
-    "rag recall": answers.Found,
-    "rag list": list[Entry] | Mapping[str, int],
-    "rag forget": reports.Forgotten,
-    "rag queue": reports.Queue,
-    "rag backfill": reports.Backfilled,
+    "memory remember": reports.Remembered,
+    "memory recall": answers.Found,
+    "memory list": list[Entry] | Mapping[str, int],
+    "memory forget": reports.Forgotten,
+    "memory queue": reports.Queue,
+    "memory reindex": reports.AskedAgain,
     "docs add": reports.Written,
     "docs import": reports.ImportReport,
     "docs list": list[ProjectInfo] | list[DocumentInfo],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from homing.folders.index import Refreshed
+from homing.documents.following import Refreshed
 from homing.records import LegShare, Notice
 from homing.skills.hits import SkillHit
 from homing.skills.scan_report import ScanEntry

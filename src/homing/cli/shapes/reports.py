@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
-from homing.buffer.outbox import Backlog, DeadLetter
 from homing.cli.shapes.answers import Found, SkillsFound
 from homing.devices.query import QueryIR
 from homing.doctor.finding import Finding
 from homing.documents.chunk import Chunk
 from homing.documents.importing import Imported
 from homing.documents.saved import Saved
+from homing.engine.work import Backlog, DeadLetter
 from homing.knowledge import FileInfo, Uploaded
+from homing.memory.entry import Entry
 from homing.models.vector_holder import CollectionStatus
-from homing.rag.content import Entry
 
 
 class Remembered(TypedDict):
@@ -203,7 +203,7 @@ class Forgotten(TypedDict):
     forgotten: int
 
 
-class Backfilled(TypedDict):
+class AskedAgain(TypedDict):
     """How many were queued, and how many still wait."""
 
     queued: int

@@ -27,7 +27,7 @@ from homing.database.sqlite.creation import create
 from homing.database.sqlite.faults import fault, translated
 from homing.database.sqlite.migrations import applied, check_ours, migrate
 from homing.database.sqlite.statements import statement, value
-from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreReadOnly
+from homing.errors import InvalidArgument, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ class SqliteDatabase:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError(f"{self.path} is closed; open it again")
+            raise StoreClosed(f"{self.path} is closed; open it again")
         if self._process != os.getpid():
             raise StoreError(f"{self.path} was opened before this process was forked; open it again in this process")
 

@@ -23,7 +23,7 @@ class FindingTold(Answer):
     detail_zh: str = Field(
         description="The same in Chinese, where it was written.", examples=["写入、搜索、找到，用时 4 毫秒"]
     )
-    mend: str = Field(examples=["homing rag backfill"])
+    mend: str = Field(examples=["homing memory reindex"])
 
 
 class Diagnosis(Answer):

@@ -50,7 +50,7 @@ def _put_in(examples: Path, app: Homing, report: Report, *, skills: bool) -> dic
         app.documents.save(PROJECT, path.stem, path.read_text(encoding="utf-8"))
         report(done, total)
     for done, (collection, entry_id, text) in enumerate(MEMORIES, start=len(library)):
-        app.rag.remember(collection, text, entry_id=entry_id)
+        app.memory.remember(collection, text, entry_id=entry_id)
         report(done, total)
     if not app.devices.home.devices:
         app.devices.load(examples / "home.json")

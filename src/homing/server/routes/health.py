@@ -90,8 +90,7 @@ def _failure(embedder: EmbeddingProvider) -> str | None:
 def _store(app: Homing) -> StoreHealth:
     try:
         app.store.collections()
-        memory, engine = app.rag.buffer.backlog(), app.engine.work.backlog()
-        waiting, given_up = memory.waiting + engine.waiting, memory.dead + engine.dead
-        return StoreHealth(state="ok", reason=None, waiting=waiting, given_up=given_up)
+        backlog = app.engine.work.backlog()
+        return StoreHealth(state="ok", reason=None, waiting=backlog.waiting, given_up=backlog.dead)
     except HomingError as error:
         return StoreHealth(state="failing", reason=error.code, waiting=0, given_up=0)

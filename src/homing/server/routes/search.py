@@ -60,7 +60,7 @@ def _skills(body: SearchBody, caller: Caller) -> FoundGroup:
 
 
 def _memory(body: SearchBody, caller: Caller) -> FoundGroup:
-    return _related(group_of("memory", body.query, caller.app.rag.retrieve(body.query, limit=body.limit)))
+    return _related(group_of("memory", body.query, caller.app.memory.recall(body.query, limit=body.limit)))
 
 
 def _devices(body: SearchBody, caller: Caller) -> FoundGroup:

@@ -46,11 +46,6 @@ class Statistics:
         """Whether all texts were read."""
         return self.read == self.texts
 
-    def hold_for(self, version: int, texts: int) -> bool:
-        """Whether they are those of a later commit, too, or nearly, where they are not exact."""
-        near = version - self.version <= COMMITS and abs(texts - self.texts) <= GROWTH * self.texts
-        return version == self.version or (near and not self.exact)
-
     def idf(self, holders: float) -> float:
         """What a word is worth that so many texts hold."""
         texts = max(1, self.texts)
@@ -86,20 +81,23 @@ class WordStatistics:
         self._read: WeakKeyDictionary[Table, Statistics] = WeakKeyDictionary()
 
     def of(self, table: Table) -> Statistics:
-        """The statistics of a table as it is now."""
+        """The statistics of a table as it is now, or, where they are not exact, as it was a little while ago."""
         known = self._read.get(table)
-        if known is None or not known.hold_for(*run(_state(table.reader))):
+        if known is None or not _holds(known, table.reader):
             known = self._read[table] = _read(table.frozen_reader())
         return known
 
 
-async def _state(reader: Reader) -> tuple[int, int]:
-    """The newest commit, and how many texts there are."""
-    return await reader.version(), await reader.count_rows()
+def _holds(known: Statistics, reader: Reader) -> bool:
+    commits: int = run(reader.version()) - known.version
+    if commits == 0 or known.exact or commits > COMMITS:
+        return commits == 0
+    texts: int = run(reader.count_rows())
+    return abs(texts - known.texts) <= GROWTH * known.texts
 
 
 def _read(reader: Reader) -> Statistics:
-    version, texts = run(_state(reader))
+    version, texts = run(reader.version()), run(reader.count_rows())
     holders: Counter[str] = Counter()
     read = words = characters = 0
     for text in _texts(reader, texts):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from homing.stores.postgres.driver import Connection
+from homing.database.postgres.driver import Connection
 
 NULL = struct.pack(">i", -1)
 _HEAD = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)

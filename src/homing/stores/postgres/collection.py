@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from homing.database.postgres.driver import Connection
 from homing.errors import InvalidArgument
 from homing.stores.arguments import checked_name
-from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.schema import WIDEST_INLINE
 from homing.stores.store import CollectionInfo
 
@@ -40,6 +40,8 @@ class Collection:
     words: int
     tallies: int
     """Rows that its counts are the sum of."""
+    fenced: bool
+    """Whether the server shows this session the rows of one user only."""
 
     @property
     def share(self) -> float:
@@ -59,7 +61,7 @@ def stored_name(value: object, what: str) -> str:
 
 def rows_in(space: str) -> str:
     """SQL for how many vectors a space holds, roughly: from the size of its table, which costs nothing to ask."""
-    width = f"CASE WHEN {space}.dimensions <= {WIDEST_INLINE} THEN 4 * {space}.dimensions + 60 ELSE 90 END"
+    width = f"CASE WHEN {space}.dimensions <= {WIDEST_INLINE} THEN 4 * {space}.dimensions + 80 ELSE 110 END"
     return f"pg_relation_size(to_regclass('vectors_' || {space}.id)) / ({width})"
 
 
@@ -67,7 +69,7 @@ def find(connection: Connection, user: str, name: str, lock: str = "") -> Collec
     """The collection of a user that has this name, if there is one; with a lock (`SHARE` …), held until the commit."""
     row = connection.execute(
         "SELECT c.id, c.space, s.model, s.dimensions, s.indexed, "
-        f"{rows_in('s')}, t.records, t.embedded, t.words, t.rows "
+        f"{rows_in('s')}, t.records, t.embedded, t.words, t.rows, row_security_active('records') "
         f"FROM collections c LEFT JOIN spaces s ON s.id = c.space {_COUNTS} WHERE c.user_id = %s AND c.name = %s "
         f"{f'FOR {lock} OF c' if lock else ''}",
         (user, name),
@@ -76,10 +78,10 @@ def find(connection: Connection, user: str, name: str, lock: str = "") -> Collec
 
 
 def _made(name: str, user: str, row: tuple[Any, ...]) -> Collection:
-    number, space, model, dimensions, indexed, rows, records, embedded, words, tallies = row
+    number, space, model, dimensions, indexed, rows, records, embedded, words, tallies, fenced = row
     return Collection(
         number, name, user, space, model or "", dimensions or 0, bool(indexed), rows or 0,
-        records or 0, embedded or 0, words or 0, tallies,
+        records or 0, embedded or 0, words or 0, tallies, fenced,
     )  # fmt: skip
 
 

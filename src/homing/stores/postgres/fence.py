@@ -11,9 +11,9 @@ that is fast; for a collection of a million records of everybody it is not.
 
 from __future__ import annotations
 
-from homing.stores.postgres.driver import Connection
-from homing.stores.postgres.migrations import lock_number
-from homing.stores.postgres.schema import vector_table
+from homing.database.postgres.driver import Connection
+from homing.database.postgres.locks import lock_number
+from homing.stores.postgres.schema import FENCED, vector_table
 
 # A session that never said who asks reads as nobody: it sees what belongs to nobody in particular, and no user's rows.
 _POLICY = "user_id = coalesce(current_setting('homing.user_id', true), '')"
@@ -26,14 +26,7 @@ def raise_fence(connection: Connection, schema: str) -> None:
         if is_fenced(connection):
             return
         spaces = connection.execute("SELECT id FROM spaces").fetchall()
-        for table in (
-            "collections",
-            "tallies",
-            "aside",
-            "records",
-            "words",
-            *(vector_table(space) for (space,) in spaces),
-        ):
+        for table in (*FENCED, *(vector_table(space) for (space,) in spaces)):
             fence_table(connection, table)
 
 

@@ -10,12 +10,12 @@ import logging
 import threading
 import time
 
+from homing.database.postgres.driver import Connection
+from homing.database.postgres.locks import lock_number
+from homing.database.postgres.sessions import Sessions
 from homing.errors import HomingError
 from homing.stores.postgres.collection import rows_in
-from homing.stores.postgres.driver import Connection
-from homing.stores.postgres.migrations import lock_number
 from homing.stores.postgres.schema import vector_table
-from homing.stores.postgres.sessions import Sessions
 from homing.stores.postgres.vector_search import WIDEST_INDEXED
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from homing.database.postgres.driver import Connection
 from homing.records import KeywordMatch
-from homing.stores.attributes import Filter
+from homing.stores.filters import Filter
 from homing.stores.postgres.collection import Collection
-from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.filtering import conditions
 from homing.stores.postgres.matches import SHOWN, match
 from homing.stores.postgres.slots import slots
@@ -31,7 +31,7 @@ def search(
     wanted = [(keyword, numbers) for keyword in keywords if (numbers := _numbers(collection.id, keyword))]
     if not wanted or not collection.words:
         return []
-    filtered, values = conditions(collection.id, asked, "r.attributes")
+    filtered, values = conditions(collection.id, asked, "r")
     contained = ", ".join(["(w.slots @> %s::bigint[] OR r.text ILIKE %s)::int"] * len(wanted))
     any_of = " OR ".join(["w.slots @> %s::bigint[]"] * len(wanted))
     statement = (
@@ -61,7 +61,7 @@ def search(
 
 
 def _match(collection: str, keywords: Sequence[str], row: Sequence[Any]) -> KeywordMatch:
-    found = match(collection, row, score=row[4])
+    found = match(collection, row[:4], score=row[4])
     held = tuple(keyword for keyword, there in zip(keywords, row[5], strict=True) if there)
     return KeywordMatch(found.id, found.collection, None, found.metadata, found.text, found.score, held)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from homing.database.postgres.driver import Connection
 from homing.records import Match, VectorRecord
 from homing.stores.postgres.collection import Collection
-from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.stored_text import unescape
 
@@ -15,20 +15,34 @@ SHOWN = "r.id, r.metadata, r.escaped, r.text"
 """The columns of a record that a match shows."""
 
 
-def match(collection: str, row: Sequence[Any], *, distance: float | None = None, score: float | None = None) -> Match:
-    """The match for a row that begins with the columns `SHOWN`."""
-    name, metadata, escaped, text = row[:4]
+def match(
+    collection: str, columns: Sequence[Any], *, distance: float | None = None, score: float | None = None
+) -> Match:
+    """The match for the columns `SHOWN` of a row."""
+    name, metadata, escaped, text = columns
     return Match(name, collection, distance, metadata, unescape(text) if escaped else text, score)
 
 
-def records_with_ids(connection: Connection, collection: Collection, ids: Sequence[str]) -> list[VectorRecord]:
-    """The records of these ids that exist."""
-    return _whole(connection, collection, "r.id = ANY(%s)", [list(ids)])
+def records_with_ids(
+    connection: Connection, collection: Collection, ids: Sequence[str], *, embeddings: bool = True
+) -> list[VectorRecord]:
+    """The records of these ids that exist; without `embeddings`, without their vectors."""
+    return _whole(connection, collection, "r.id = ANY(%s)", [list(ids)], embeddings=embeddings)
 
 
 def records_after(connection: Connection, collection: Collection, after: str, count: int) -> list[VectorRecord]:
     """The next records in the order of their ids."""
     return _whole(connection, collection, "r.id > %s ORDER BY r.id LIMIT %s", [after, count])
+
+
+def texts_of(connection: Connection, collection: Collection, ids: Sequence[str], narrowed: str = "") -> dict[str, str]:
+    """The texts of the records `r` of these ids that exist, and fulfil what `narrowed` adds."""
+    rows = connection.execute(
+        "SELECT r.id, r.escaped, r.text FROM records r "
+        f"WHERE r.collection = %s AND r.user_id = %s AND r.id = ANY(%s){narrowed}",
+        [collection.id, collection.user, list(ids)],
+    ).fetchall()
+    return {name: unescape(text) if escaped else text for name, escaped, text in rows}
 
 
 def ids_of(connection: Connection, collection: Collection) -> list[str]:
@@ -39,9 +53,11 @@ def ids_of(connection: Connection, collection: Collection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def _whole(connection: Connection, collection: Collection, condition: str, values: list[Any]) -> list[VectorRecord]:
+def _whole(
+    connection: Connection, collection: Collection, condition: str, values: list[Any], *, embeddings: bool = True
+) -> list[VectorRecord]:
     joined, column = "", "NULL"
-    if collection.space is not None:
+    if embeddings and collection.space is not None:
         joined = f"LEFT JOIN {vector_table(collection.space)} v ON v.record = r.key AND v.user_id = r.user_id"
         column = "v.embedding"
     rows = connection.execute(

@@ -6,24 +6,32 @@ can fence it (fence.py). A collection belongs to one user: two users may have co
 
 from __future__ import annotations
 
-from homing.stores.postgres.driver import Connection
+from homing.database import Step, Transaction
+from homing.database.postgres.driver import Connection
+from homing.errors import StoreCorrupt
+
+COMPONENT = "store"
 
 WIDEST = 16_000
 """Dimensions that pgvector can hold."""
 WIDEST_INLINE = 1_800
 """Dimensions up to which a vector stays in its row, on one page: comparing it then needs no second look-up."""
 
-# A record's key is never used twice, not even by a new version of the record. Texts that PostgreSQL cannot hold (NUL,
-# half a surrogate pair) are written escaped. Metadata is json: jsonb would change numbers, and refuses NUL.
+# A record's key is never used twice: another text is another key. Texts that PostgreSQL cannot hold (NUL, half a
+# surrogate pair) are written escaped. Metadata is json: jsonb would change numbers, and refuses NUL. `hash` is that of
+# the text (records.text_hash); a vector has the hash of the text that it was made from.
 #
 # attributes and slots begin with, or depend on, the number of the collection: an index entry leads to records of one
-# collection only, whatever the others hold.
+# collection only, whatever the others hold. The array indexes collect the entries of a write and sort them in together,
+# three times as fast as one by one. The writer has them sorted in before it commits (writing.py): a search would read
+# the waiting ones from end to end.
 #
-# aside lists the spaces that a collection has vectors in beside those that answer (switching.py).
+# A space is a model whose vectors are held, in a table of their own. `held` lists the spaces that a collection has
+# vectors in; `collections.space` is the one that is searched.
 #
 # tallies hold differences: each write adds a row, so that writers never wait for each other over a counter, and what a
 # transaction sees as the sum is exact. Now and then a writer folds the rows of a collection into one.
-_FIRST = """
+_TABLES = """
 CREATE TABLE spaces(
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     model text COLLATE "C" NOT NULL, dimensions integer NOT NULL, indexed boolean NOT NULL DEFAULT false,
@@ -39,7 +47,7 @@ CREATE TABLE tallies(
     records bigint NOT NULL, embedded bigint NOT NULL, words bigint NOT NULL
 );
 CREATE INDEX tallies_by_collection ON tallies(collection);
-CREATE TABLE aside(
+CREATE TABLE held(
     collection integer NOT NULL, user_id text COLLATE "C" NOT NULL, space integer NOT NULL REFERENCES spaces,
     PRIMARY KEY (collection, space)
 );
@@ -47,31 +55,40 @@ CREATE SEQUENCE keys AS bigint;
 CREATE TABLE records(
     key bigint PRIMARY KEY,
     collection integer NOT NULL, user_id text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
-    attributes text[] COLLATE "C" NOT NULL, metadata json NOT NULL,
+    attributes text[] COLLATE "C" NOT NULL, metadata json NOT NULL, hash bytea NOT NULL,
     escaped boolean NOT NULL, text text NOT NULL, keywords text,
     UNIQUE (collection, id)
 );
-CREATE INDEX records_by_attribute ON records USING gin (attributes) WITH (fastupdate = off);
+CREATE INDEX records_by_attribute ON records USING gin (attributes);
 CREATE TABLE words(
     record bigint PRIMARY KEY, collection integer NOT NULL, user_id text COLLATE "C" NOT NULL,
     length integer NOT NULL, slots bigint[] NOT NULL, counts smallint[] NOT NULL
 );
 ALTER TABLE words ALTER slots SET STORAGE MAIN, ALTER counts SET STORAGE MAIN;
 CREATE INDEX words_by_collection ON words(collection);
-CREATE INDEX words_by_slot ON words USING gin (slots) WITH (fastupdate = off);
+CREATE INDEX words_by_slot ON words USING gin (slots);
 """
 
-# The array indexes collect the entries of a write and sort them in together, three times as fast as one by one. The
-# writer has them sorted in before it commits (writing.py): a search would read the waiting ones from end to end.
-_SECOND = """
-ALTER INDEX records_by_attribute SET (fastupdate = on);
-ALTER INDEX words_by_slot SET (fastupdate = on);
-"""
+FENCED = ("collections", "tallies", "held", "records", "words")
+"""The tables with rows of users, beside those of vectors."""
 
-STEPS: tuple[str, ...] = (_FIRST, _SECOND)
 
-TABLES = ("spaces", "collections", "tallies", "aside", "records", "words")
-"""What the steps make; where one of these exists without our table of migrations, the schema is somebody else's."""
+def _create(transaction: Transaction) -> None:
+    """Make the tables; where one of these exists, the schema is somebody else's."""
+    [(foreign,)] = transaction.rows(
+        "SELECT string_agg(tablename, ', ' ORDER BY tablename) FROM pg_tables "
+        "WHERE schemaname = current_schema() AND tablename = ANY($1)",
+        ["spaces", *FENCED],
+    )
+    if foreign:
+        raise StoreCorrupt(
+            f"this schema has tables that are not Homing's ({foreign}); give the store a schema of its own",
+            details={"tables": foreign},
+        )
+    transaction.connection.execute(_TABLES)
+
+
+STEPS: tuple[Step, ...] = (_create,)
 
 
 def vector_table(space: int) -> str:
@@ -85,7 +102,7 @@ def create_vector_table(connection: Connection, space: int, dimensions: int) -> 
     storage = "PLAIN" if dimensions <= WIDEST_INLINE else "EXTERNAL"
     connection.execute(
         f"CREATE TABLE {table}(record bigint PRIMARY KEY, collection integer NOT NULL, "
-        f'user_id text COLLATE "C" NOT NULL, embedding vector({int(dimensions)}) NOT NULL);'
+        f'user_id text COLLATE "C" NOT NULL, hash bytea NOT NULL, embedding vector({int(dimensions)}) NOT NULL);'
         f"ALTER TABLE {table} ALTER embedding SET STORAGE {storage};"
         f"CREATE INDEX {table}_by_collection ON {table}(collection)"
     )

@@ -9,14 +9,14 @@ records that exist.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from homing.records import Match
-from homing.stores.attributes import Filter
+from homing.database.postgres.configuration import EF_SEARCH
+from homing.database.postgres.driver import Connection
+from homing.stores.filters import Filter
 from homing.stores.postgres.collection import Collection
-from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.filtering import conditions
-from homing.stores.postgres.matches import SHOWN, match
 from homing.stores.postgres.schema import vector_table
 from homing.vectors import Vector
 
@@ -24,28 +24,41 @@ COMPARED = 30
 """Vectors that can be compared one by one in the time that the index takes to look at one."""
 COMPARED_FILTERED = 8
 """The same where a filter names them: each is fetched by its key."""
-EF_SEARCH = 250
-"""How many of the nearest the index keeps in view while it looks.
-
-Recall@10 of questions among 100,000 sentences of other subjects, embedded by the bundled model, in the graph of
-indexing.py: 0.92 at 60, 0.977 at 200, 0.985 at 300 (in pgvector's default graph: 0.87, 0.955, 0.97). Questions that
-are like the sentences reach that at 40.
-"""
 WIDEST_INDEXED = 4_000
 """Dimensions up to which pgvector can index vectors in half precision."""
+
+Row = tuple[Any, ...]
 
 
 class Moved(Exception):
     """The collection is no longer what it was when it was looked up; look again."""
 
 
-def search(connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter) -> list[Match]:
-    """The nearest `limit` records, if so many exist, by distance and then id."""
+def search(
+    connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter, shown: str
+) -> list[Row]:
+    """The nearest `limit` records, if so many exist, by cosine and then id: the cosine, and the columns of `shown`."""
     if indexable(collection, limit) and not (asked and _few(connection, collection, asked)):
-        found = _by_index(connection, collection, query, limit, asked)
+        found = _by_index(connection, collection, query, limit, asked, shown)
         if found is not None:
             return found
-    return _one_by_one(connection, collection, query, limit, asked)
+    return _one_by_one(connection, collection, query, limit, asked, shown)
+
+
+def cosines(
+    connection: Connection, collection: Collection, query: Vector | None, ids: Sequence[str]
+) -> dict[str, float | None]:
+    """How near the records of these ids are that exist; None for one without a vector."""
+    score, joined, values = "NULL", "", []
+    if query is not None and collection.space is not None:
+        score, joined = "v.embedding <#> %s", f"LEFT JOIN {_table(collection)} v ON v.record = r.key"
+        values = [query]
+    rows = connection.execute(
+        f"SELECT r.id, {score} FROM records r {joined} WHERE r.collection = %s AND r.user_id = %s AND r.id = ANY(%s)",
+        [*values, collection.id, collection.user, list(ids)],
+        binary=True,
+    ).fetchall()
+    return {name: None if score is None else _cosine(score) for name, score in rows}
 
 
 def indexable(collection: Collection, limit: int) -> bool:
@@ -57,7 +70,7 @@ def indexable(collection: Collection, limit: int) -> bool:
 def _few(connection: Connection, collection: Collection, asked: Filter) -> bool:
     """Whether a filter lets so few through that comparing them is faster than passing by all others in the index."""
     most = math.isqrt(COMPARED_FILTERED * EF_SEARCH * collection.embedded)
-    filtered, values = conditions(collection.id, asked, "f.attributes")
+    filtered, values = conditions(collection.id, asked, "f")
     row = connection.execute(
         "SELECT count(*) FROM (SELECT FROM records f WHERE f.collection = %s AND f.user_id = %s"
         f"{filtered} LIMIT %s) named",
@@ -73,16 +86,16 @@ def _fetched(limit: int) -> int:
 
 
 def _by_index(
-    connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter
-) -> list[Match] | None:
+    connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter, shown: str
+) -> list[Row] | None:
     half = f"halfvec({collection.dimensions})"
     fetched = _fetched(limit)
-    filtered, values = conditions(collection.id, asked, "f.attributes")
+    filtered, values = conditions(collection.id, asked, "f")
     joined = "JOIN records f ON f.key = v.record" if asked else ""
     rows = connection.execute(
         f"WITH near AS MATERIALIZED (SELECT v.record, v.embedding <#> %s AS score FROM {_table(collection)} v {joined} "
         f"WHERE v.collection = %s AND v.user_id = %s{filtered} ORDER BY v.embedding::{half} <#> %s::{half} LIMIT %s) "
-        f"SELECT {SHOWN}, n.score, (SELECT max(score) FROM near), (SELECT count(*) FROM near), {_CURRENT} "
+        f"SELECT {_CURRENT}, (SELECT max(score) FROM near), (SELECT count(*) FROM near), n.score, {shown} "
         "FROM (SELECT record, score FROM near ORDER BY score FETCH FIRST %s ROWS WITH TIES) n "
         "JOIN records r ON r.key = n.record ORDER BY n.score, r.id LIMIT %s",
         [query, collection.id, collection.user, *values, query, fetched, *_identity(collection), limit, limit],
@@ -92,20 +105,20 @@ def _by_index(
     ).fetchall()
     if not rows:
         return None
-    _check_current(rows[0][-1])
-    *_, last, count, _ = rows[-1]
-    if count < fetched or (len(rows) == limit and rows[-1][4] == last):
+    current, last, count, score, *_ = rows[-1]
+    _check_current(current)
+    if count < fetched or (len(rows) == limit and score == last):
         return None
-    return _matches(collection, rows)
+    return [(_cosine(row[3]), *row[4:]) for row in rows]
 
 
 def _one_by_one(
-    connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter
-) -> list[Match]:
-    filtered, values = conditions(collection.id, asked, "f.attributes")
+    connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter, shown: str
+) -> list[Row]:
+    filtered, values = conditions(collection.id, asked, "f")
     joined = "JOIN records f ON f.key = v.record" if asked else ""
     rows = connection.execute(
-        f"SELECT {SHOWN}, n.score, {_CURRENT} FROM ("
+        f"SELECT {_CURRENT}, n.score, {shown} FROM ("
         f"SELECT v.record, v.embedding <#> %s AS score FROM {_table(collection)} v {joined} "
         f"WHERE v.collection = %s AND v.user_id = %s{filtered} ORDER BY score FETCH FIRST %s ROWS WITH TIES"
         ") n JOIN records r ON r.key = n.record ORDER BY n.score, r.id LIMIT %s",
@@ -114,8 +127,8 @@ def _one_by_one(
         prepare=False if asked else None,
     ).fetchall()
     if rows:
-        _check_current(rows[0][-1])
-    return _matches(collection, rows)
+        _check_current(rows[0][0])
+    return [(_cosine(row[1]), *row[2:]) for row in rows]
 
 
 _CURRENT = "(SELECT count(*) FROM collections c WHERE c.id = %s AND c.user_id = %s AND c.name = %s AND c.space = %s)"
@@ -135,6 +148,6 @@ def _table(collection: Collection) -> str:
     return vector_table(collection.space)
 
 
-def _matches(collection: Collection, rows: list[tuple[Any, ...]]) -> list[Match]:
+def _cosine(score: float) -> float:
     # The operator answers with the negative product, which for unit vectors is the negative cosine.
-    return [match(collection.name, row, distance=max(0.0, 1.0 + row[4])) for row in rows]
+    return min(1.0, -score)

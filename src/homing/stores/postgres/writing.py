@@ -1,70 +1,46 @@
-"""Records written and removed: texts, metadata, words and vectors together, inside one transaction."""
+"""Records written and removed: texts, metadata, words and vectors together, inside one transaction.
+
+Whoever changes a record, or gives it a vector, holds its row first, and looks at its words and vectors only then: in a
+statement that began before, what others wrote while it waited could not be seen.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from homing.records import VectorRecord
-from homing.stores.arguments import is_encodable
+from homing.database.postgres.driver import Connection
+from homing.records import VectorRecord, text_hash
 from homing.stores.batches import Batch
-from homing.stores.postgres import binary_copy as binary
 from homing.stores.postgres.collection import Collection, find, stored_name
-from homing.stores.postgres.driver import Connection
 from homing.stores.postgres.filtering import labels
+from homing.stores.postgres.rows import copy_records, copy_vectors, copy_words, metadata, texts
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.slots import Words, words
-from homing.stores.postgres.spaces import check_fits, checked_model, find_space
-from homing.stores.postgres.stored_text import escape, is_plain
-from homing.stores.postgres.vector_type import packed
+from homing.stores.postgres.spaces import check_fits, checked_model, held, joined
+from homing.stores.postgres.stored_text import unescape
+from homing.stores.postgres.tallies import Tally, add_tally
 
 PORTION = 5_000
 """Records that one statement writes."""
-VECTORS_AT_ONCE = 500
-"""Vectors that one statement writes: into an index that stands already, each takes milliseconds."""
-FOLD_AT = 64
-"""Tally rows of a collection after which they are folded into one."""
-
-
-class SpaceMissing(Exception):
-    """The model of a batch has no space yet. It is made in a transaction of its own, then the write is done again."""
-
-    def __init__(self, model: str, dimensions: int) -> None:
-        super().__init__(model)
-        self.model = model
-        self.dimensions = dimensions
-
-
-@dataclass(slots=True)
-class Tally:
-    """How much a write has added."""
-
-    records: int = 0
-    embedded: int = 0
-    words: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch with the words of its records: what takes time is worked out once, before the transaction begins."""
+    """A batch with the words and hashes of its records: worked out once, before the transaction begins."""
 
     batch: Batch
     words: list[Words]
+    hashes: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where records go: their collection, the key of each by its position in the batch, and whether it is fenced."""
+class Stored:
+    """What is there of a record, held until the commit."""
 
-    collection: Collection
-    keys: Mapping[int, int]
-    fenced: bool
-
-    @property
-    def owner(self) -> tuple[bytes, bytes]:
-        """The fields `collection` and `user_id` of every row."""
-        return binary.integer(self.collection.id), binary.text(self.collection.user)
+    key: int
+    hash: bytes
+    keywords: str | None
 
 
 def prepare(batch: Batch) -> Prepared:
@@ -74,49 +50,39 @@ def prepare(batch: Batch) -> Prepared:
     stored_name(batch.collection, "collection")
     checked_model(batch.model, int(batch.vectors.shape[1]))
     return Prepared(
-        batch, [words(record.text if record.keywords is None else record.keywords) for record in batch.records]
+        batch,
+        [words(record.text if record.keywords is None else record.keywords) for record in batch.records],
+        [bytes.fromhex(text_hash(record.text)) for record in batch.records],
     )
 
 
-def upsert(connection: Connection, user: str, prepared: Prepared) -> Collection:
+def write(connection: Connection, user: str, prepared: Prepared) -> Collection:
     """Write a batch, replacing what has its ids; returns where it went."""
     batch = prepared.batch
-    collection = _held(connection, user, batch)
+    collection = _opened(connection, user, batch)
     tally = Tally()
-    # In portions: the server's limit on the time of a statement is not one on the size of an upsert.
+    # In portions: the server's limit on the time of a statement is not one on the size of a write.
     for start in range(0, len(batch.records), PORTION):
         chosen = range(start, min(start + PORTION, len(batch.records)))
+        there: dict[str, Stored] = {}
         if collection.records:
-            _remove(connection, collection, [batch.records[index].id for index in chosen], tally)
-        rows = connection.execute(
-            "SELECT nextval('keys'), (SELECT row_security_active('records')) FROM generate_series(1, %s)",
-            (len(chosen),),
-            binary=True,
-        ).fetchall()
-        place = Place(collection, {index: int(row[0]) for index, row in zip(chosen, rows, strict=True)}, rows[0][1])
-        _write_records(connection, place, batch, tally)
-        _write_words(connection, place, prepared, tally)
-        write_vectors(connection, place, batch, tally)
+            there = locked(connection, collection, [batch.records[index].id for index in chosen])
+        same = [index for index in chosen if _keeps_vectors(prepared, index, there)]
+        _update(connection, collection, prepared, {index: there.pop(batch.records[index].id) for index in same}, tally)
+        _remove(connection, collection, [stored.key for stored in there.values()], tally)
+        _insert(connection, collection, prepared, sorted(set(chosen).difference(same)), tally)
     add_tally(connection, collection, tally)
     _sort_in(connection)
     return collection
 
 
-def _sort_in(connection: Connection) -> None:
-    """Move the entries that wait in the array indexes to their places. Who does not own them leaves it to vacuum."""
-    connection.execute(
-        "SELECT gin_clean_pending_list(oid) FROM pg_class "
-        "WHERE oid IN ('records_by_attribute'::regclass, 'words_by_slot'::regclass) AND pg_has_role(relowner, 'USAGE')"
-    )
-
-
 def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> int:
     """Remove records everywhere; returns how many there were."""
-    collection = find(connection, user, name, lock="SHARE")
+    collection = joined(connection, user, name)
     if collection is None:
         return 0
     tally = Tally()
-    _remove(connection, collection, ids, tally)
+    _remove(connection, collection, [stored.key for stored in locked(connection, collection, ids).values()], tally)
     add_tally(connection, collection, tally)
     return -tally.records
 
@@ -127,180 +93,140 @@ def drop(connection: Connection, user: str, name: str) -> int:
     if collection is None:
         return 0
     own = (collection.id, user)
-    for space in [*([] if collection.space is None else [collection.space]), *_aside(connection, collection)]:
-        connection.execute(f"DELETE FROM {vector_table(space)} WHERE collection = %s AND user_id = %s", own)
-    connection.execute("DELETE FROM aside WHERE collection = %s AND user_id = %s", own)
-    connection.execute("DELETE FROM words WHERE collection = %s AND user_id = %s", own)
+    spaces = [vector_table(space.id) for space in held(connection, collection)]
+    for table in (*spaces, "held", "words", "tallies"):
+        connection.execute(f"DELETE FROM {table} WHERE collection = %s AND user_id = %s", own)
     records = connection.execute("DELETE FROM records WHERE collection = %s AND user_id = %s", own).rowcount
-    connection.execute("DELETE FROM tallies WHERE collection = %s AND user_id = %s", own)
     connection.execute("DELETE FROM collections WHERE id = %s AND user_id = %s", own)
     return records
 
 
-def _held(connection: Connection, user: str, batch: Batch) -> Collection:
-    """The collection of a batch, made where there is none, in the space of its vectors, held until the commit."""
-    while True:
-        known = find(connection, user, batch.collection)
-        if known is None:
-            connection.execute(
-                "INSERT INTO collections(user_id, name) VALUES (%s, %s) ON CONFLICT (user_id, name) DO NOTHING",
-                (user, batch.collection),
-            )
-            continue
-        if batch.embedded and _takes_another_model(known, batch):
-            # Writers share a collection. The one that gives it another model must have it alone.
-            if find(connection, user, batch.collection, lock="NO KEY UPDATE") is None:
-                continue
-            known = find(connection, user, batch.collection)
-            if known is not None and _takes_another_model(known, batch):
-                _give_space(connection, known, batch)
-                known = find(connection, user, batch.collection)
-        else:
-            known = find(connection, user, batch.collection, lock="SHARE")
-        if known is not None:
-            if batch.embedded:
-                check_fits(known, batch)
-            return known
-
-
-def _takes_another_model(collection: Collection, batch: Batch) -> bool:
-    same = (collection.model, collection.dimensions) == (batch.model, batch.vectors.shape[1])
-    return collection.space is None or (not same and collection.embedded == 0)
-
-
-def _give_space(connection: Connection, collection: Collection, batch: Batch) -> None:
-    width = int(batch.vectors.shape[1])
-    space = find_space(connection, batch.model, width)
-    if space is None:
-        raise SpaceMissing(batch.model, width)
-    connection.execute("UPDATE collections SET space = %s WHERE id = %s", (space, collection.id))
-    own = (collection.id, collection.user)
-    gone = connection.execute("DELETE FROM aside WHERE collection = %s AND user_id = %s AND space = %s", (*own, space))
-    if gone.rowcount:
-        # What lay beside answers again, and counts.
-        row = connection.execute(
-            f"SELECT count(*) FROM {vector_table(space)} WHERE collection = %s AND user_id = %s", own
-        ).fetchone()
-        assert row is not None
-        add_tally(connection, collection, Tally(embedded=int(row[0])))
-
-
-def _aside(connection: Connection, collection: Collection) -> list[int]:
-    """The spaces that a collection has vectors in which do not answer."""
+def locked(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Stored]:
+    """What is there of these records, held until the commit."""
+    # By id: two writers of the same records queue up instead of waiting for each other.
     rows = connection.execute(
-        "SELECT space FROM aside WHERE collection = %s AND user_id = %s", (collection.id, collection.user)
-    ).fetchall()
-    return [int(space) for (space,) in rows]
-
-
-def _remove(connection: Connection, collection: Collection, ids: Sequence[str], tally: Tally) -> None:
-    # Locked by id: two writers of the same records queue up instead of waiting for each other.
-    vectors = (
-        "SELECT 0"
-        if collection.space is None
-        else f"DELETE FROM {vector_table(collection.space)} v USING gone WHERE v.record = gone.key RETURNING 1"
-    )
-    beside = "".join(
-        f"gone_beside_{space} AS (DELETE FROM {vector_table(space)} v USING gone WHERE v.record = gone.key), "
-        for space in _aside(connection, collection)
-    )
-    row = connection.execute(
-        "WITH held AS MATERIALIZED (SELECT key FROM records "
-        "WHERE collection = %s AND user_id = %s AND id = ANY(%s) ORDER BY id FOR UPDATE), "
-        "gone AS (DELETE FROM records r USING held WHERE r.key = held.key RETURNING r.key), "
-        "gone_words AS (DELETE FROM words w USING gone WHERE w.record = gone.key RETURNING w.length), "
-        f"{beside}gone_vectors AS ({vectors}) "
-        "SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM gone_vectors), "
-        "(SELECT coalesce(sum(length), 0) FROM gone_words)",
+        "SELECT id, key, hash, escaped, keywords FROM records WHERE collection = %s AND user_id = %s AND id = ANY(%s) "
+        "ORDER BY id FOR UPDATE",
         (collection.id, collection.user, list(ids)),
-    ).fetchone()
-    assert row is not None
-    tally.records -= row[0]
-    tally.embedded -= row[1] if collection.space is not None else 0
-    tally.words -= row[2]
+        binary=True,
+    ).fetchall()
+    return {
+        name: Stored(key, bytes(found), unescape(keywords) if escaped and keywords is not None else keywords)
+        for name, key, found, escaped, keywords in rows
+    }
 
 
-def _write_records(connection: Connection, place: Place, batch: Batch, tally: Tally) -> None:
-    own = place.owner
-
-    def rows() -> Iterator[list[bytes]]:
-        for index, key in place.keys.items():
-            record = batch.records[index]
-            plain = is_plain(record.text) and is_plain(record.keywords)
-            yield [
-                binary.bigint(key),
-                *own,
-                binary.text(record.id),
-                binary.texts(labels(place.collection.id, record.metadata)),
-                binary.text(_json(record)),
-                binary.boolean(not plain),
-                binary.text(record.text if plain else escape(record.text)),
-                binary.text(record.keywords if plain or record.keywords is None else escape(record.keywords)),
-            ]
-
-    columns = ("key", "collection", "user_id", "id", "attributes", "metadata", "escaped", "text", "keywords")
-    binary.copy(connection, "records", columns, rows(), fenced=place.fenced)
-    tally.records += len(place.keys)
+def _opened(connection: Connection, user: str, batch: Batch) -> Collection:
+    """The collection of a batch, made where there is none, and served by the model of its vectors."""
+    width = int(batch.vectors.shape[1]) if batch.embedded else 0
+    while (found := joined(connection, user, batch.collection, batch.model, width)) is None:
+        connection.execute(
+            "INSERT INTO collections(user_id, name) VALUES (%s, %s) ON CONFLICT (user_id, name) DO NOTHING",
+            (user, batch.collection),
+        )
+    if width:
+        check_fits(found, batch.model, width)
+    return found
 
 
-def _write_words(connection: Connection, place: Place, prepared: Prepared, tally: Tally) -> None:
-    own = place.owner
-
-    def rows() -> Iterator[list[bytes]]:
-        for index, key in place.keys.items():
-            found = prepared.words[index]
-            slots, counts = found.placed(place.collection.id)
-            yield [
-                binary.bigint(key), *own, binary.integer(found.length), binary.bigints(slots), binary.smallints(counts),
-            ]  # fmt: skip
-
-    columns = ("record", "collection", "user_id", "length", "slots", "counts")
-    binary.copy(connection, "words", columns, rows(), fenced=place.fenced)
-    tally.words += sum(prepared.words[index].length for index in place.keys)
+def _keeps_vectors(prepared: Prepared, index: int, there: Mapping[str, Stored]) -> bool:
+    """Whether a record without a vector has the text that is there, whose vectors stay."""
+    record = prepared.batch.records[index]
+    stored = there.get(record.id)
+    return stored is not None and record.embedding is None and stored.hash == prepared.hashes[index]
 
 
-def write_vectors(connection: Connection, place: Place, batch: Batch, tally: Tally) -> None:
-    """Write the vectors of those records of a batch that have a key, into the space of their collection."""
-    chosen = [(row, index) for row, index in enumerate(batch.embedded) if index in place.keys]
+def _update(
+    connection: Connection, collection: Collection, prepared: Prepared, same: Mapping[int, Stored], tally: Tally
+) -> None:
+    """Records that keep their texts, keys and vectors: new metadata, and new words where the keywords are others."""
+    if not same:
+        return
+
+    def described(record: VectorRecord) -> tuple[list[str], str]:
+        return labels(collection.id, record.metadata), metadata(record)
+
+    records = prepared.batch.records
+    cursor = connection.cursor()
+    cursor.executemany(
+        "UPDATE records SET attributes = %s, metadata = %s WHERE key = %s",
+        [(*described(records[index]), stored.key) for index, stored in same.items()],
+    )
+    reworded = {index: stored.key for index, stored in same.items() if records[index].keywords != stored.keywords}
+    if reworded:
+        cursor.executemany(
+            "UPDATE records SET escaped = %s, text = %s, keywords = %s WHERE key = %s",
+            [(*texts(records[index]), key) for index, key in reworded.items()],
+        )
+        _remove_words(connection, list(reworded.values()), tally)
+        _insert_words(connection, collection, prepared, reworded, tally)
+
+
+def _insert(
+    connection: Connection, collection: Collection, prepared: Prepared, chosen: Sequence[int], tally: Tally
+) -> None:
+    """Records that are not there, each with a key of its own."""
     if not chosen:
         return
-    assert place.collection.space is not None
-    own = place.owner
-    for start in range(0, len(chosen), VECTORS_AT_ONCE):
-        portion = chosen[start : start + VECTORS_AT_ONCE]
-        vectors = packed(batch.vectors[[row for row, _ in portion]])
-        binary.copy(
-            connection,
-            vector_table(place.collection.space),
-            ("record", "collection", "user_id", "embedding"),
-            (
-                [binary.bigint(place.keys[index]), *own, binary.field(data)]
-                for (_, index), data in zip(portion, vectors, strict=True)
-            ),
-            fenced=place.fenced,
-        )
-    tally.embedded += len(chosen)
-
-
-def _json(record: VectorRecord) -> str:
-    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
-    found = json.dumps(dict(record.metadata), ensure_ascii=False, separators=(",", ":"))
-    return found if is_encodable(found) else json.dumps(dict(record.metadata), separators=(",", ":"))
-
-
-def add_tally(connection: Connection, collection: Collection, tally: Tally) -> None:
-    """Count what a write has added."""
-    own = (collection.id, collection.user)
-    connection.execute(
-        "INSERT INTO tallies(collection, user_id, records, embedded, words) VALUES (%s, %s, %s, %s, %s)",
-        (*own, tally.records, tally.embedded, tally.words),
+    batch = prepared.batch
+    rows = connection.execute("SELECT nextval('keys') FROM generate_series(1, %s)", (len(chosen),), binary=True)
+    keys = {index: int(key) for index, (key,) in zip(chosen, rows.fetchall(), strict=True)}
+    copy_records(
+        connection, collection, ((key, batch.records[index], prepared.hashes[index]) for index, key in keys.items())
     )
-    if collection.tallies > FOLD_AT:
-        # Rows that another writer is folding are left to it.
-        connection.execute(
-            "WITH old AS (DELETE FROM tallies WHERE ctid IN (SELECT ctid FROM tallies "
-            "WHERE collection = %s AND user_id = %s FOR UPDATE SKIP LOCKED) RETURNING records, embedded, words) "
-            "INSERT INTO tallies(collection, user_id, records, embedded, words) "
-            "SELECT %s, %s, sum(records), sum(embedded), sum(words) FROM old HAVING count(*) > 0",
-            own + own,
+    tally.records += len(keys)
+    _insert_words(connection, collection, prepared, keys, tally)
+    embedded = [(row, index) for row, index in enumerate(batch.embedded) if index in keys]
+    if embedded:
+        assert collection.space is not None
+        copy_vectors(
+            connection,
+            collection,
+            collection.space,
+            [keys[index] for _, index in embedded],
+            [prepared.hashes[index] for _, index in embedded],
+            batch.vectors[[row for row, _ in embedded]],
         )
+        tally.embedded += len(embedded)
+
+
+def _insert_words(
+    connection: Connection, collection: Collection, prepared: Prepared, keys: Mapping[int, int], tally: Tally
+) -> None:
+    copy_words(connection, collection, ((key, prepared.words[index]) for index, key in keys.items()))
+    tally.words += sum(prepared.words[index].length for index in keys)
+
+
+def _remove(connection: Connection, collection: Collection, keys: list[int], tally: Tally) -> None:
+    """Remove records that are held, with their words and vectors."""
+    if not keys:
+        return
+    spaces = [space.id for space in held(connection, collection)]
+    vectors = "".join(
+        f", of_{space} AS (DELETE FROM {vector_table(space)} WHERE record = ANY(%(keys)s) RETURNING 1)"
+        for space in spaces
+    )
+    served = f"of_{collection.space}" if collection.space in spaces else "(SELECT) nothing WHERE false"
+    row = connection.execute(
+        "WITH gone AS (DELETE FROM records WHERE key = ANY(%(keys)s)), "
+        f"said AS (DELETE FROM words WHERE record = ANY(%(keys)s) RETURNING length){vectors} "
+        f"SELECT (SELECT coalesce(sum(length), 0) FROM said), (SELECT count(*) FROM {served})",
+        {"keys": keys},
+    ).fetchone()
+    assert row is not None
+    tally.records -= len(keys)
+    tally.words -= int(row[0])
+    tally.embedded -= int(row[1])
+
+
+def _remove_words(connection: Connection, keys: list[int], tally: Tally) -> None:
+    rows = connection.execute("DELETE FROM words WHERE record = ANY(%s) RETURNING length", (keys,)).fetchall()
+    tally.words -= sum(length for (length,) in rows)
+
+
+def _sort_in(connection: Connection) -> None:
+    """Move the entries that wait in the array indexes to their places. Who does not own them leaves it to vacuum."""
+    connection.execute(
+        "SELECT gin_clean_pending_list(oid) FROM pg_class "
+        "WHERE oid IN ('records_by_attribute'::regclass, 'words_by_slot'::regclass) AND pg_has_role(relowner, 'USAGE')"
+    )

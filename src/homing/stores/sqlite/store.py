@@ -131,9 +131,12 @@ class SqliteStore:
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
     ) -> list[Measured]:
         """What both legs say of these records; see `Store.measure`."""
+        asked = None if vector is None else as_vector(vector, dimensions=self.dimensions)
 
         def work(connection: apsw.Connection, found: writing.Collection) -> list[Measured]:
-            keys, near = vectors.measured(connection, found.id, found.space, ids, vector)
+            if asked is not None and found.dimensions:
+                _check_width(collection, found.dimensions, asked)
+            keys, near = vectors.measured(connection, found.id, found.space, ids, asked)
             words = text_search.measure(connection, found, query, list(keys.values()))
             return [Measured(name, near.get(name), words.get(keys[name], 0.0)) for name in ids if name in keys]
 
@@ -303,9 +306,13 @@ def _check_query(collection: str, snapshot: Snapshot, query: Vector, model: str)
             f"{model!r}; ask with the model of the collection, or embed the collection again",
             details={"expected": held.model, "actual": model},
         )
-    if len(query) != held.dimensions:
+    _check_width(collection, held.dimensions, query)
+
+
+def _check_width(collection: str, dimensions: int, query: Vector) -> None:
+    if len(query) != dimensions:
         raise DimensionMismatch(
-            f"collection {collection!r} holds vectors of {held.dimensions} dimensions, "
+            f"collection {collection!r} holds vectors of {dimensions} dimensions, "
             f"the query has {len(query)}; embed it with the model of the collection",
-            details={"expected": held.dimensions, "actual": len(query)},
+            details={"expected": dimensions, "actual": len(query)},
         )

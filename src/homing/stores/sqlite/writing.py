@@ -24,11 +24,16 @@ class Collection:
     id: int
     space: int | None
     records: int
+    dimensions: int = 0
 
 
 def find_collection(connection: apsw.Connection, name: str) -> Collection | None:
     """The collection of that name, if there is one."""
-    row = connection.execute("SELECT id, space, records FROM collections WHERE name = ?", (name,)).fetchone()
+    row = connection.execute(
+        "SELECT c.id, c.space, c.records, coalesce(s.dimensions, 0) FROM collections c "
+        "LEFT JOIN spaces s ON s.id = c.space WHERE c.name = ?",
+        (name,),
+    ).fetchone()
     return None if row is None else Collection(*row)
 
 

@@ -1,9 +1,12 @@
 """What every store promises, as tests that any engine runs.
 
-    class TestMyStore(StoreContract):
+    class TestMyStore(StoreContract, LegsContract, ModelsContract, TransactionContract):
         @pytest.fixture
         def open_store(self, tmp_path):
             return lambda: MyStore(tmp_path / "data")     # called again, it opens the same data
+
+A store without a database leaves out TransactionContract. `CrashContract` and `ConcurrencyContract` run writers in
+processes of their own, and need the fixture `store_url` beside.
 
 The suite closes what it opens. It asks only what `homing.stores.Store` promises, nothing about an engine.
 """
@@ -11,19 +14,51 @@ The suite closes what it opens. It asks only what `homing.stores.Store` promises
 import pytest
 
 # Before the parts are imported: only then does pytest say what differed when one of them fails.
-for _part in ("samples", "writing", "nearness", "wording", "refusing", "narrowing", "sharing", "crashing"):
+for _part in (
+    "samples",
+    "writing",
+    "nearness",
+    "wording",
+    "refusing",
+    "narrowing",
+    "sharing",
+    "crashing",
+    "legs",
+    "models",
+    "transactions",
+    "concurrency",
+):
     pytest.register_assert_rewrite(f"{__name__}.{_part}")
 
+from homing.testing.store_contract.concurrency import ConcurrencyContract, ThreadsContract  # noqa: E402
 from homing.testing.store_contract.crashing import CrashContract  # noqa: E402
+from homing.testing.store_contract.legs import LegsContract  # noqa: E402
+from homing.testing.store_contract.models import ModelsContract  # noqa: E402
 from homing.testing.store_contract.narrowing import NarrowingContract  # noqa: E402
 from homing.testing.store_contract.nearness import NearnessContract  # noqa: E402
 from homing.testing.store_contract.refusing import RefusingContract  # noqa: E402
 from homing.testing.store_contract.samples import MODEL, WIDTH, OpenStore, ids, only, record, vector  # noqa: E402
 from homing.testing.store_contract.sharing import SharingContract  # noqa: E402
+from homing.testing.store_contract.transactions import TransactionContract  # noqa: E402
 from homing.testing.store_contract.wording import WordingContract  # noqa: E402
 from homing.testing.store_contract.writing import WritingContract  # noqa: E402
 
-__all__ = ["MODEL", "WIDTH", "CrashContract", "OpenStore", "StoreContract", "ids", "only", "record", "vector"]
+__all__ = [
+    "MODEL",
+    "WIDTH",
+    "ConcurrencyContract",
+    "CrashContract",
+    "LegsContract",
+    "ModelsContract",
+    "OpenStore",
+    "StoreContract",
+    "ThreadsContract",
+    "TransactionContract",
+    "ids",
+    "only",
+    "record",
+    "vector",
+]
 
 
 class StoreContract(

@@ -165,7 +165,7 @@ async function refreshCounts() {
   const asked = {
     skills: ask("GET", "/skills?limit=1").then((found) => found.total),
     documents: ask("GET", "/documents").then((found) => found.projects.reduce((sum, one) => sum + one.documents, 0)),
-    memory: ask("GET", "/rag?limit=1").then((found) => Object.values(found.counts).reduce((sum, one) => sum + one, 0)),
+    memory: ask("GET", "/memory?limit=1").then((found) => Object.values(found.counts).reduce((sum, one) => sum + one, 0)),
     devices: ask("GET", "/devices").then((found) => {
       [said] = sentencesFor(found);
       return found.devices.length;

@@ -16,7 +16,7 @@ export function memory(main, context) {
   let looking = null;
 
   async function list() {
-    const found = await ask("GET", "/rag?limit=200");
+    const found = await ask("GET", "/memory?limit=200");
     showWaiting(found.waiting);
     put(
       main,
@@ -27,7 +27,7 @@ export function memory(main, context) {
         form(),
         found.entries.length > 0
           ? h("ul", { class: "entries" }, found.entries.map(entry))
-          : empty("memory", t("memory.empty"), t("memory.empty.text"), command('homing rag remember "用户不吃辣"')),
+          : empty("memory", t("memory.empty"), t("memory.empty.text"), command('homing memory remember "用户不吃辣"')),
       ),
     );
   }
@@ -40,7 +40,7 @@ export function memory(main, context) {
     if (count > 0)
       looking = setTimeout(
         () =>
-          ask("GET", "/rag?limit=1")
+          ask("GET", "/memory?limit=1")
             .then((found) => showWaiting(found.waiting))
             .catch(() => {}),
         LOOK,
@@ -51,7 +51,7 @@ export function memory(main, context) {
     const when = new Date(one.created * 1000);
     const forget = sureButton(t("memory.forget"), t("memory.forget.sure"), async () => {
       try {
-        await ask("DELETE", `/rag/${encodeURIComponent(one.id)}?collection=${one.collection}`);
+        await ask("DELETE", `/memory/${encodeURIComponent(one.id)}?collection=${one.collection}`);
         context.refreshCounts();
         await view.again();
       } catch (error) {
@@ -98,7 +98,7 @@ export function memory(main, context) {
       if (text.value.trim() === "") return;
       button.disabled = true;
       try {
-        await ask("POST", "/rag/remember", {
+        await ask("POST", "/memory/remember", {
           text: text.value.trim(),
           collection: kind.value,
           session_key: session.value.trim(),

@@ -1,0 +1,197 @@
+"""A PostgreSQL server of one's own, with pgvector: one folder, one command, nothing installed system-wide."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from homing.database.postgres.binaries import Programs, prepare
+from homing.errors import StoreError
+
+STATE = "server.json"
+DATABASE = "homing"
+
+# Chinese is compared and cut by a UTF-8 locale that comes with the server, whatever the machine has.
+_INITDB = (
+    "--no-sync", "-A", "scram-sha-256", "-U", "postgres", "-E", "UTF8",
+    "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--lc-collate=C", "--lc-ctype=C.UTF-8",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """What is known of a server. `url` holds its password: it is for the person who started it."""
+
+    running: bool
+    folder: Path
+    port: int
+    url: str
+
+
+class LocalServer:
+    """A server whose data, log and passwords live in a folder.
+
+    It listens on 127.0.0.1 only. `url` logs in as the owner of the database `homing`, who is no superuser; `admin_url`
+    as the superuser. It runs on when this process ends, until `stop`. Under root it runs as an unprivileged account,
+    and where that account cannot enter the folder its data lies under /var/tmp.
+    """
+
+    def __init__(self, folder: str | Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = Path(folder).absolute()
+        self._settings = dict(settings or {})
+
+    @property
+    def url(self) -> str:
+        """The address for `open_store`."""
+        return self._url("homing", DATABASE)
+
+    @property
+    def admin_url(self) -> str:
+        """The address of the superuser."""
+        return self._url("postgres", DATABASE)
+
+    @property
+    def data(self) -> Path:
+        """The folder of the database cluster."""
+        return Path(self._state()["home"]) / "data"
+
+    def start(self, *, port: int | None = None) -> ServerStatus:
+        """Start the server and wait until it answers; made first where there is none. A running one is left alone."""
+        programs = prepare(self.folder)
+        if self._read() is None:
+            self._create(programs)
+        if not self._is_running(programs):
+            state = self._state()
+            state["port"] = port or _free_port(state.get("port", 0))
+            self._write(state)
+            options = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
+            data = self.data
+            log = programs.home / "log"
+            try:
+                programs.run("pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", f"-p {state['port']} {options}")
+            except StoreError as error:
+                told = log.read_text(encoding="utf-8", errors="replace")[-600:] if log.exists() else ""
+                raise StoreError(f"the server in {self.folder} did not start: {told or error}") from error
+            if not state.get("ready"):
+                self._furnish()
+                self._write(state | {"ready": True})
+        return self.status()
+
+    def stop(self, *, mode: str = "fast") -> bool:
+        """Stop the server; false where none was running. `immediate` leaves the data as a crash would."""
+        if self._read() is None:
+            return False
+        programs = prepare(self.folder)
+        if not self._is_running(programs):
+            return False
+        programs.run("pg_ctl", "stop", "-w", "-m", mode, "-D", self.data)
+        return True
+
+    def status(self) -> ServerStatus:
+        """Whether the server runs, and where."""
+        state = self._read()
+        if state is None:
+            return ServerStatus(False, self.folder, 0, "")
+        return ServerStatus(self._is_running(prepare(self.folder)), self.folder, state.get("port", 0), self.url)
+
+    def remove(self) -> None:
+        """Stop the server and delete everything that it kept."""
+        state = self._read()
+        if state is None:
+            return
+        self.stop(mode="immediate")
+        home = Path(state["home"])
+        for name in ("data", "installation"):
+            shutil.rmtree(home / name, ignore_errors=True)
+        (home / "log").unlink(missing_ok=True)
+        (self.folder / STATE).unlink()
+        if home != self.folder:
+            home.rmdir()
+
+    def _create(self, programs: Programs) -> None:
+        data, unfinished = programs.home / "data", programs.home / "data.unfinished"
+        if data.exists():
+            raise StoreError(f"{data} exists but no server was made in {self.folder}; use another folder")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        password = secrets.token_urlsafe(18)
+        file = programs.home / "password"
+        file.write_text(password, encoding="ascii")
+        try:
+            if programs.account:
+                os.chown(file, programs.account.uid, programs.account.gid)
+            file.chmod(0o600)
+            programs.run("initdb", *_INITDB, "-D", unfinished, f"--pwfile={file}")
+        finally:
+            file.unlink()
+        with (unfinished / "postgresql.conf").open("a", encoding="utf-8") as settings:
+            settings.write("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\n")
+        unfinished.rename(data)
+        user = secrets.token_urlsafe(18)
+        self._write({"home": str(programs.home), "passwords": {"postgres": password, "homing": user}})
+
+    def _furnish(self) -> None:
+        """A database and its owner; the extension is installed here, because only a superuser may."""
+        from homing.database.postgres.driver import connect, sql
+
+        with connect(self._url("postgres", "postgres")) as connection:
+            role, secret = sql.Identifier("homing"), sql.Literal(self._state()["passwords"]["homing"])
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'homing'").fetchone():
+                connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, secret))
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)).fetchone():
+                connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), role))
+        with connect(self.admin_url) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+
+    def _is_running(self, programs: Programs) -> bool:
+        try:
+            programs.run("pg_ctl", "status", "-D", self.data)
+        except StoreError:
+            return False
+        return True
+
+    def _url(self, role: str, database: str) -> str:
+        state = self._state()
+        return f"postgresql://{role}:{state['passwords'][role]}@127.0.0.1:{state['port']}/{database}"
+
+    def _state(self) -> dict[str, Any]:
+        state = self._read()
+        if state is None:
+            raise StoreError(f"there is no server in {self.folder}; start it with: homing postgres start")
+        return state
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.folder / STATE} cannot be read: {error}; remove it to start afresh") from error
+        return found
+
+    def _write(self, state: Mapping[str, Any]) -> None:
+        # Written aside and renamed, so that whoever reads it finds all of it; the passwords are for its owner alone.
+        aside = self.folder / f"{STATE}.{os.getpid()}"
+        aside.touch(mode=0o600)
+        aside.write_text(json.dumps(state), encoding="utf-8")
+        aside.replace(self.folder / STATE)
+
+
+def _free_port(preferred: int) -> int:
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            # Connections of the server that was just stopped linger on its port and are no reason to leave it.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise StoreError("no free port on 127.0.0.1")

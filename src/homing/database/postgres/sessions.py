@@ -1,0 +1,205 @@
+"""Work on a server: begun, committed, and done again where a connection broke or writers met.
+
+Work is a function of a connection, because it may have to run more than once. What it raises is passed on; what the
+driver raises becomes an error of a store.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from homing.database.postgres.address import Address
+from homing.database.postgres.driver import Connection, psycopg, sql
+from homing.database.postgres.faults import AGAIN, fault, is_lost
+from homing.database.postgres.pool import Pool
+from homing.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+COLLISIONS = 10
+"""How often writers that met are sent back before the caller hears of it."""
+FOUND_OUT = 5.0
+"""Seconds in which to find out whether a commit that got no answer has happened."""
+
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class Sessions:
+    """Runs work on a primary, and reading work on a replica where there is one that has seen our writes."""
+
+    def __init__(self, address: Address, replica: Address | None, configure: Callable[[Connection], None]) -> None:
+        self.address = address
+        self._primary = Pool(address, configure)
+        self._replica = None if replica is None else Pool(replica, configure)
+        self._written = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._primary.closed
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._primary.close()
+        if self._replica is not None:
+            self._replica.close()
+
+    def read(self, work: Work[T], user: str = "", *, snapshot: bool = False) -> T:
+        """What the work answers, from the replica if it can be had and is up to date, else from the primary.
+
+        Without `snapshot` (and without a user) each statement sees what is committed when it begins.
+        """
+        begin = _begin(_SNAPSHOT, user) if snapshot or user else ""
+        if self._replica is not None:
+            try:
+                answer = self._read_replica(self._replica, work, begin)
+            except psycopg.Error as error:
+                # Also a replica that cancelled the query because its data was about to change.
+                logger.warning("%s: %s; reading from the primary", self._replica.address, type(error).__name__)
+                self._replica.forget()
+            else:
+                if answer is not None:
+                    return answer[0]
+        return self._translated(lambda: self._twice(lambda: self._read_primary(work, begin)))
+
+    def write(self, work: Work[T], user: str = "", *, lock: int | None = None) -> T:
+        """What the work answers, committed; `lock` is an advisory lock that is held from its first statement on.
+
+        When this raises, nothing was changed, or `details` say that the outcome is unknown.
+        """
+        begin = _begin("BEGIN", user, lock)
+
+        def attempt() -> T:
+            for collision in range(COLLISIONS):
+                try:
+                    return self._committed(work, begin)
+                except AGAIN as error:
+                    logger.debug("%s: %s, again", self.address, type(error).__name__)
+                    if collision == COLLISIONS - 1:
+                        raise
+                    time.sleep(random.uniform(0, 0.01 * 2**collision))
+            raise AssertionError("unreachable")
+
+        return self._translated(lambda: self._twice(attempt))
+
+    def alone(self, work: Work[T]) -> T:
+        """What the work answers, on a connection of its own that is not given to others afterwards."""
+
+        def attempt() -> T:
+            with self._primary.connection() as connection:
+                try:
+                    return work(connection)
+                finally:
+                    connection.close()
+
+        return self._translated(attempt)
+
+    def _committed(self, work: Work[T], begin: str) -> T:
+        with self._primary.connection() as connection:
+            try:
+                connection.execute(begin)
+                answer = work(connection)
+                number = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+            except BaseException:
+                # Where even this fails the connection is of no use, and the pool will see that.
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+                raise
+            try:
+                connection.execute("COMMIT")
+                if self._replica is not None:
+                    self._written = _position(connection)
+                return answer
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise
+                lost = error
+        # The answer to the commit got lost, and with it whether there is anything to repeat.
+        if number is not None and number[0] is not None and not self._happened(number[0]):
+            raise lost
+        return answer
+
+    def _happened(self, number: str) -> bool:
+        """Whether the transaction of this number was committed."""
+        deadline = time.monotonic() + FOUND_OUT
+        while time.monotonic() < deadline:
+            try:
+                with self._primary.connection() as connection:
+                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
+                if row is not None and row[0] != "in progress":
+                    return bool(row[0] == "committed")
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise
+                self._primary.forget()
+            time.sleep(0.1)
+        raise StoreUnavailable(
+            f"{self.address} was lost in the middle of a commit; whether it was written is not known: write it again",
+            details={"server": str(self.address), "outcome": "unknown"},
+        )
+
+    def _read_replica(self, replica: Pool, work: Work[T], begin: str) -> tuple[T] | None:
+        """The answer of the replica; None where it has not seen yet what this store has written."""
+        with replica.connection() as connection:
+            if self._written:
+                row = connection.execute(
+                    "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, true)", (self._written,)
+                ).fetchone()
+                if row is None or not row[0]:
+                    return None
+            return (_run(connection, work, begin),)
+
+    def _read_primary(self, work: Work[T], begin: str) -> T:
+        with self._primary.connection() as connection:
+            return _run(connection, work, begin)
+
+    def _twice(self, attempt: Callable[[], T]) -> T:
+        """Once more where the connection broke: it may have been the last of a server that is back already."""
+        try:
+            return attempt()
+        except psycopg.Error as error:
+            if not is_lost(error) or self.closed:
+                raise
+            logger.info("%s: connection lost, trying another", self.address)
+            self._primary.forget()
+        return attempt()
+
+    def _translated(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except psycopg.Error as error:
+            raise fault(self.address, error) from error
+
+
+def _run(connection: Connection, work: Work[T], begin: str) -> T:
+    if not begin:
+        return work(connection)
+    try:
+        connection.execute(begin)
+        return work(connection)
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
+
+
+def _begin(statement: str, user: str, lock: int | None = None) -> str:
+    """How a transaction begins, in one message to the server.
+
+    It says who asks to the policies of the tables, until the end of the transaction, and waits for its lock.
+    """
+    settings = [f"set_config('homing.user_id', {sql.Literal(user).as_string(None)}, true)"] if user else []
+    locks = [] if lock is None else [f"pg_advisory_xact_lock({lock})"]
+    return f"{statement}; SELECT {', '.join(settings + locks)}" if settings or locks else statement
+
+
+def _position(connection: Connection) -> str:
+    row = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+    return str(row[0]) if row else ""

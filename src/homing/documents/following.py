@@ -1,0 +1,169 @@
+"""A project that follows a folder: its documents say what the text files say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from homing.database import Database, Transaction
+from homing.documents.folder_files import read_text, text_files
+from homing.documents.service import DocumentService
+from homing.engine import Engine
+from homing.engine.search import HybridOptions
+from homing.engine.work import IMPORT
+from homing.errors import NotFound
+from homing.records import Hit, Retrieved
+from homing.text.decoding import NotText
+
+COMPONENT = "followed_files"
+STEPS = (
+    """
+    CREATE TABLE followed_files(
+        project TEXT NOT NULL, document TEXT NOT NULL, size INT64 NOT NULL, modified INT64 NOT NULL,
+        seen INT64 NOT NULL, PRIMARY KEY(project, document));
+    """,
+)
+# A file written in the same instant as it was read may change again without its time stamp moving.
+SETTLED_NS = 2_000_000_000
+
+Progress = Callable[[int, int], None]
+"""Called with how many files are done, and how many there are to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """What bringing the project up to date did. `embedded` is false while vectors are missing: words answer then."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    passages: int = 0
+    embedded: bool = True
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """Size and times (nanoseconds) of a file when it was last read."""
+
+    size: int
+    modified: int
+    seen: int
+
+    def looks_unchanged(self, size: int, modified: int) -> bool:
+        return (self.size, self.modified) == (size, modified) and modified + SETTLED_NS < self.seen
+
+
+class FollowedFolder:
+    """The text files below a folder, as documents of a project named after it.
+
+    `refresh` reads only files whose size or time changed and embeds only paragraphs that are new. It may be killed at
+    any moment: what it had not finished it does again the next time.
+    """
+
+    def __init__(self, folder: Path, *, documents: DocumentService, engine: Engine) -> None:
+        if not folder.is_dir():
+            raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
+        self.folder = folder.resolve()
+        self.project = f"folder {self.folder}"
+        self._documents = documents
+        self._engine = engine
+        engine.database.migrate(COMPONENT, STEPS)
+
+    def refresh(self, progress: Progress | None = None) -> Refreshed:
+        """Make the project say what the files say now, and embed what is new."""
+        report = Refreshed()
+        database = self._engine.database
+        known = _stamps(database, self.project)
+        there = {one.id for one in self._documents.documents(self.project)}
+        paths = {path.relative_to(self.folder).as_posix(): path for path in text_files(self.folder)}
+        for name in sorted((there | known.keys()) - paths.keys()):
+            report.removed += self._documents.delete(self.project, name)
+            _forget(database, self.project, name)
+        for done, (name, path) in enumerate(paths.items(), start=1):
+            self._follow(name, path, known.get(name) if name in there else None, name in there, report)
+            if progress is not None:
+                progress(done, len(paths))
+        if self._engine.work.waiting():
+            self._engine.flush()
+        report.embedded = not self._engine.models.embeds or not self._documents.waiting(self.project)
+        return report
+
+    def search(self, query: str, options: HybridOptions | None = None) -> Retrieved:
+        """The passages a query is about; metadata has `path`, `line`, `start` and `end` (character offsets)."""
+        asked = options or HybridOptions()
+        found = self._documents.search(
+            self.project, query, mode=asked.mode, top_k=asked.limit, min_score=asked.min_score
+        )
+        return found.with_hits([self._placed(hit) for hit in found])
+
+    def _follow(self, name: str, path: Path, stamp: _Stamp | None, there: bool, report: Refreshed) -> None:
+        try:
+            stat = path.stat()
+            if stamp is not None and stamp.looks_unchanged(stat.st_size, stat.st_mtime_ns):
+                report.unchanged += 1
+                return
+            seen = time.time_ns()
+            text = read_text(path)
+        except (NotText, OSError) as error:
+            report.skipped.append(Skipped(name, str(error)))
+            return
+        saved = self._documents.save(self.project, name, text, priority=IMPORT)
+        if there and not (saved.changed or saved.moved or saved.removed):
+            report.unchanged += 1
+        elif there:
+            report.changed += 1
+        else:
+            report.added += 1
+        report.passages += len(saved.changed)
+        # The stamp comes last: a file counts as read only when everything about it is in place.
+        _keep(self._engine.database, self.project, name, _Stamp(stat.st_size, stat.st_mtime_ns, seen))
+
+    def _placed(self, hit: Hit) -> Hit:
+        name, start = hit.metadata["document_id"], hit.metadata["start_offset"]
+        line = self._documents.text(self.project, name).count("\n", 0, start) + 1
+        return replace(hit, metadata={"path": name, "line": line, "start": start, "end": hit.metadata["end_offset"]})
+
+
+def _stamps(database: Database, project: str) -> dict[str, _Stamp]:
+    found = database.read(
+        lambda transaction: transaction.rows(
+            "SELECT document, size, modified, seen FROM followed_files WHERE project = $1", project
+        )
+    )
+    return {name: _Stamp(*rest) for name, *rest in found}
+
+
+def _keep(database: Database, project: str, name: str, stamp: _Stamp) -> None:
+    def work(transaction: Transaction) -> None:
+        transaction.rows(
+            "INSERT INTO followed_files(project, document, size, modified, seen) VALUES ($1, $2, $3, $4, $5) "
+            "ON CONFLICT(project, document) DO UPDATE SET size = excluded.size, modified = excluded.modified, "
+            "seen = excluded.seen",
+            project,
+            name,
+            stamp.size,
+            stamp.modified,
+            stamp.seen,
+        )
+
+    database.write(work)
+
+
+def _forget(database: Database, project: str, name: str) -> None:
+    database.write(
+        lambda transaction: transaction.rows(
+            "DELETE FROM followed_files WHERE project = $1 AND document = $2", project, name
+        )
+    )

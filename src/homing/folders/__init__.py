@@ -1,1 +1,0 @@
-"""A folder of text files, searched by paragraph: what `homing search` stands on."""

@@ -1,0 +1,123 @@
+"""A chat model whose prompt says, before each call, what is remembered about the question."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from homing.chat.model import ChatModel, Message, StreamingChatModel
+from homing.memory.context_section import context_section
+from homing.memory.entry import SessionKey
+from homing.memory.service import RetrieveOptions
+from homing.records import Retrieved
+
+log = logging.getLogger(__name__)
+
+MAX_TOKENS = 1500
+MEMORIES = ("observation", "reflection")
+"""What belongs to a session; knowledge and learning belong to all of them."""
+
+
+class Recall(Protocol):
+    """What recalls: a RAGService, or whatever answers like one."""
+
+    def retrieve(self, query: str, options: RetrieveOptions | None = None) -> Retrieved:
+        """What a question is about."""
+
+
+class ContextAwareModelAdapter:
+    """The same chat model, whose system prompt gets a section "## Semantic Context (RAG)" before each call.
+
+    The question is the text of the last user message. The section holds whole items within `max_tokens`, each with its
+    collection and id, fenced as data; where nothing is found, or recall fails (a warning is logged), the call goes out
+    as it came. The caller's messages are never changed.
+
+    `session_key` keeps the collections that `session_scoped` names to that session and leaves the others to all;
+    `session_scoped=()` keeps every collection to it. `options` says how to recall otherwise. Where it is not `enabled`,
+    nothing is recalled.
+    """
+
+    def __init__(
+        self,
+        chat_model: ChatModel,
+        recall: Recall,
+        *,
+        session_key: SessionKey | None = None,
+        session_scoped: Sequence[str] = MEMORIES,
+        options: RetrieveOptions | None = None,
+        max_tokens: int = MAX_TOKENS,
+        enabled: bool = True,
+    ) -> None:
+        self._chat_model = chat_model
+        self._recall = recall
+        self._options = replace(
+            options or RetrieveOptions(), session_key=session_key, session_scoped=tuple(session_scoped)
+        )
+        self._max_tokens = max_tokens
+        self._enabled = enabled
+
+    @property
+    def id(self) -> str:
+        """The identity of the wrapped model."""
+        return self._chat_model.id
+
+    def for_session(self, session_key: SessionKey | None) -> ContextAwareModelAdapter:
+        """The same adapter for another session."""
+        return ContextAwareModelAdapter(
+            self._chat_model,
+            self._recall,
+            session_key=session_key,
+            session_scoped=self._options.session_scoped,
+            options=self._options,
+            max_tokens=self._max_tokens,
+            enabled=self._enabled,
+        )
+
+    def complete(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
+    ) -> str:
+        """The wrapped model's answer, given what is remembered."""
+        return self._chat_model.complete(self.informed(messages), schema=schema, deadline=deadline)
+
+    def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
+        """The pieces of that answer as they come; one piece where the wrapped model cannot stream."""
+        informed = self.informed(messages)
+        if isinstance(self._chat_model, StreamingChatModel):
+            yield from self._chat_model.stream(informed, deadline=deadline)
+        else:
+            yield self._chat_model.complete(informed, deadline=deadline)
+
+    def informed(self, messages: Sequence[Message]) -> list[Message]:
+        """The conversation as the wrapped model gets it."""
+        section = self._section(messages) if self._enabled else ""
+        return with_section(messages, section) if section else list(messages)
+
+    def _section(self, messages: Sequence[Message]) -> str:
+        question = next((message.text for message in reversed(messages) if message.role == "user"), "")
+        if not question.strip():
+            return ""
+        try:
+            found = self._recall.retrieve(question, self._options)
+        except Exception as error:
+            # Whatever it is: an answer without memory is better than none.
+            log.warning("recall failed, the model is asked without context: %s", error)
+            return ""
+        return context_section(found, self._max_tokens)
+
+
+def with_section(messages: Sequence[Message], section: str) -> list[Message]:
+    """The conversation with a section at the end of its system prompt: of the last system message at its head.
+
+    A conversation that does not begin with a system message gets one.
+    """
+    head = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    if head == 0:
+        return [Message("system", section), *messages]
+    prompt = messages[head - 1]
+    if isinstance(prompt.content, str):
+        content: str | list[Mapping[str, Any]] = f"{prompt.content.rstrip()}\n\n{section}"
+    else:
+        content = [*prompt.content, {"type": "text", "text": section}]
+    return [*messages[: head - 1], Message("system", content), *messages[head:]]

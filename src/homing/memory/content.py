@@ -1,0 +1,204 @@
+"""Where memories are kept: a record in the store for each, and beside it, in one transaction, a row to list it by."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from homing.database import Transaction
+from homing.engine import Engine
+from homing.errors import InvalidArgument, NotFound
+from homing.memory.embedding_buffer import EmbedRequest
+from homing.memory.entry import Entry, SessionKey, checked, entry_of, session_text
+from homing.stores.arguments import checked_names
+from homing.stores.store import Store
+
+STEPS = (
+    """
+    CREATE TABLE memories(
+        collection TEXT NOT NULL, id TEXT NOT NULL, session_key TEXT NOT NULL,
+        created FLOAT64 NOT NULL, updated FLOAT64 NOT NULL, PRIMARY KEY(collection, id));
+    CREATE INDEX memories_by_session ON memories(collection, session_key, created);
+    CREATE INDEX memories_by_age ON memories(collection, created);
+    """,
+)
+CHANGEABLE = frozenset({"text", "session_key", "category", "tags", "metadata"})
+COLLECTIONS = ("knowledge", "observation", "reflection", "learning")
+"""What can be remembered and recalled."""
+
+EmbedCallback = Callable[[EmbedRequest], None]
+
+
+class ContentStore:
+    """Memories of some kind. What is saved is durable, and found by words, when the call returns.
+
+    Over an engine its vector follows in the background. Over a plain store nothing is embedded, and everything else
+    works the same; `embed` is then told of each text that was saved, and of each that was deleted as None, for whoever
+    wants to embed it: the `enqueue` of an EmbeddingBuffer, say.
+    """
+
+    collections: ClassVar[tuple[str, ...]] = COLLECTIONS
+
+    def __init__(self, place: Engine | Store, *, embed: EmbedCallback | None = None) -> None:
+        self._engine = place if isinstance(place, Engine) else Engine(place, None)
+        self._store = self._engine.store
+        self._database = self._engine.database
+        self._embed = embed
+        self._database.migrate("memories", STEPS)
+
+    def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
+        """The entries that exist, by id."""
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)",
+                collection,
+                checked_names(ids, "id"),
+            )
+        )
+        return {entry.id: entry for entry in self._entries(collection, found)}
+
+    def list(
+        self, collection: str, *, session_key: SessionKey | None = None, limit: int = 100, offset: int = 0
+    ) -> Sequence[Entry]:
+        """The latest entries first, of one session or of all."""
+        self._check(collection)
+        if limit < 0 or offset < 0:
+            raise InvalidArgument("limit and offset must not be negative")
+        session = "" if session_key is None else session_text(session_key)
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT id, created, updated FROM memories WHERE collection = $1 AND ($2 = 1 OR session_key = $3) "
+                "ORDER BY created DESC, id LIMIT $4 OFFSET $5",
+                collection,
+                int(session_key is None),
+                session,
+                limit,
+                offset,
+            )
+        )
+        return self._entries(collection, found)
+
+    def count(self, collection: str) -> int:
+        """How many entries there are."""
+        self._check(collection)
+        [(count,)] = self._database.read(
+            lambda transaction: transaction.rows("SELECT count(*) FROM memories WHERE collection = $1", collection)
+        )
+        return int(count)
+
+    def add(
+        self,
+        collection: str,
+        text: str,
+        *,
+        entry_id: str | None = None,
+        session_key: SessionKey = "",
+        category: str = "",
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Keep a text; with an id it replaces what had that id."""
+        self._check(collection)
+        key = uuid.uuid4().hex if entry_id is None else entry_id
+        words = tuple(checked_names(tags, "tag"))
+        given = Entry(key, collection, text, session_text(session_key), category, words, metadata or {})
+        return self._write(collection, lambda: checked(given))
+
+    def update(self, collection: str, entry_id: str, **changes: Any) -> Entry:
+        """Change fields of an entry; a changed text is embedded again, another keeps its vector. Raises NotFound."""
+        self._check(collection)
+        if wrong := changes.keys() - CHANGEABLE:
+            raise InvalidArgument(f"an entry has no {', '.join(sorted(wrong))}; it has {', '.join(sorted(CHANGEABLE))}")
+
+        def changed() -> Entry:
+            known = self.get(collection, [entry_id])
+            if entry_id not in known:
+                raise NotFound(f"there is no entry {entry_id!r} in {collection!r}")
+            return checked(replace(known[entry_id], **changes))
+
+        return self._write(collection, changed)
+
+    def delete(self, collection: str, ids: Sequence[str]) -> int:
+        """Forget entries with all that was made of them; returns how many there were."""
+        self._check(collection)
+        unwanted, kept = checked_names(ids, "id"), self._engine.collection(collection)
+
+        def work(transaction: Transaction) -> int:
+            transaction.rows("DELETE FROM memories WHERE collection = $1 AND id = ANY($2)", collection, unwanted)
+            return kept.delete(unwanted, transaction)
+
+        count = self._database.write(work, kept.scope)
+        if self._embed is not None:
+            for one in unwanted:
+                self._embed(EmbedRequest(collection, one, None))
+        return count
+
+    def _write(self, collection: str, make: Callable[[], Entry]) -> Entry:
+        """Keep the entry that `make` gives inside the transaction, where nobody else changes this collection."""
+        kept = self._engine.collection(collection)
+
+        def work(transaction: Transaction) -> Entry:
+            entry, now = make(), transaction.now()
+            [(created,)] = transaction.rows(
+                "INSERT INTO memories(collection, id, session_key, created, updated) VALUES ($1, $2, $3, $4, $4) "
+                "ON CONFLICT(collection, id) DO UPDATE SET session_key = excluded.session_key, "
+                "updated = excluded.updated RETURNING created",
+                collection,
+                entry.id,
+                entry.session_key,
+                now,
+            )
+            kept.write([entry.record], transaction)
+            return replace(entry, created=created, updated=now)
+
+        entry = self._database.write(work, kept.scope)
+        kept.notify()
+        if self._embed is not None:
+            self._embed(EmbedRequest(collection, entry.id, entry.text, entry.index_metadata))
+        return entry
+
+    def _entries(self, collection: str, found: Sequence[tuple[Any, ...]]) -> Sequence[Entry]:
+        records = self._store.get(collection, [key for key, _, _ in found], embeddings=False)
+        times = {key: (created, updated) for key, created, updated in found}
+        return [entry_of(record, *times[record.id]) for record in records]
+
+    def _check(self, collection: str) -> None:
+        if collection not in self.collections:
+            known = ", ".join(self.collections)
+            raise InvalidArgument(f"{type(self).__name__} has no collection {collection!r}; it has: {known}")
+
+
+class KnowledgeStore(ContentStore):
+    """What is known: facts, documents, answers; global to all sessions."""
+
+    collections = ("knowledge",)
+
+    def save(self, text: str, **fields: Any) -> Entry:
+        """Remember a piece of knowledge; with an id it replaces what had that id."""
+        return self.add("knowledge", text, **fields)
+
+
+class LearningStore(ContentStore):
+    """What was learned from doing: corrections, preferences, what worked; global to all sessions."""
+
+    collections = ("learning",)
+
+    def save(self, text: str, **fields: Any) -> Entry:
+        """Remember a lesson; with an id it replaces what had that id."""
+        return self.add("learning", text, **fields)
+
+
+class MemoryStore(ContentStore):
+    """What happened in a session: observations, and the reflections drawn from them."""
+
+    collections = ("observation", "reflection")
+
+    def save_observation(self, text: str, **fields: Any) -> Entry:
+        """Remember something observed in a session."""
+        return self.add("observation", text, **fields)
+
+    def save_reflection(self, text: str, **fields: Any) -> Entry:
+        """Remember a conclusion drawn in a session."""
+        return self.add("reflection", text, **fields)

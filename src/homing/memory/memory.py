@@ -1,0 +1,123 @@
+"""Remember, recall, forget: what an open app has as `memory`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from homing.chat.model import ChatModel
+from homing.engine import Engine
+from homing.engine.search import HybridOptions
+from homing.engine.work import IMPORT
+from homing.errors import InvalidArgument
+from homing.memory.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
+from homing.memory.content import COLLECTIONS, ContentStore
+from homing.memory.entry import Entry, SessionKey
+from homing.memory.service import RAGService, RetrieveOptions
+from homing.records import Retrieved
+
+PAGE = 1_000
+"""Texts that are asked for in one transaction."""
+
+
+class Memory:
+    """A memory over an engine, whose worker embeds what is remembered and whose `work` says what waits.
+
+    What is remembered is durable, and found by words, when the call returns. `options` are the defaults of `recall`;
+    without `enabled`, `wrap` adds nothing.
+    """
+
+    collections = COLLECTIONS
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        options: RetrieveOptions | None = None,
+        hybrid: HybridOptions | None = None,
+        enabled: bool = True,
+    ) -> None:
+        self._engine = engine
+        self._options = options or RetrieveOptions()
+        self._enabled = enabled
+        self._content = ContentStore(engine)
+        self.service = RAGService(store=engine.store, embedder=engine.models, hybrid=hybrid)
+
+    def remember(self, collection: str, text: str, **fields: Any) -> Entry:
+        """Save a text in a collection; `fields` are entry_id, session_key, category, tags and metadata."""
+        return self._known(collection).add(collection, text, **fields)
+
+    def recall(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
+        """What a question is about; see RAGService."""
+        return self.service.retrieve(query, options or self._options, **changes)
+
+    def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
+        """The entries that exist, by id."""
+        return self._known(collection).get(collection, ids)
+
+    def list(
+        self, collection: str, *, session_key: SessionKey | None = None, limit: int = 100, offset: int = 0
+    ) -> Sequence[Entry]:
+        """What is remembered, the latest first."""
+        return self._known(collection).list(collection, session_key=session_key, limit=limit, offset=offset)
+
+    def count(self, collection: str) -> int:
+        """How many entries a collection holds."""
+        return self._known(collection).count(collection)
+
+    def update(self, collection: str, entry_id: str, **changes: Any) -> Entry:
+        """Change text, session_key, category, tags or metadata of an entry. Raises NotFound."""
+        return self._known(collection).update(collection, entry_id, **changes)
+
+    def forget(self, collection: str, ids: Sequence[str]) -> int:
+        """Delete entries; they are not recalled any more. Returns how many there were."""
+        return self._known(collection).delete(collection, ids)
+
+    def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Ask again for every vector that is missing, dead letters included; returns how many were asked for.
+
+        `progress` is told how many that are so far, and how many there will be.
+        """
+        store, asked = self._engine.store, 0
+        if not self._engine.models.embeds:
+            return 0
+        total = sum(map(store.pending, self.collections))
+        for name in self.collections:
+            model, after = store.model_of(name), ""
+            while page := store.missing(name, model, after=after, limit=PAGE):
+                self._ask_again(name, page)
+                asked, after = asked + len(page), page[-1]
+                if progress is not None:
+                    progress(asked, max(asked, total))
+        return asked
+
+    def wrap(
+        self,
+        chat_model: ChatModel,
+        *,
+        session_key: SessionKey | None = None,
+        session_scoped: Sequence[str] = MEMORIES,
+        max_tokens: int = MAX_TOKENS,
+    ) -> ContextAwareModelAdapter:
+        """The chat model with this memory in its system prompt."""
+        return ContextAwareModelAdapter(
+            chat_model,
+            self.service,
+            session_key=session_key,
+            session_scoped=session_scoped,
+            options=self._options,
+            max_tokens=max_tokens,
+            enabled=self._enabled,
+        )
+
+    def _ask_again(self, name: str, ids: Sequence[str]) -> None:
+        collection = self._engine.collection(name)
+        self._engine.database.write(
+            lambda transaction: collection.embed_again(ids, transaction, priority=IMPORT), collection.scope
+        )
+        collection.notify()
+
+    def _known(self, collection: str) -> ContentStore:
+        if collection not in self.collections:
+            raise InvalidArgument(f"there is no collection {collection!r}; known: {', '.join(self.collections)}")
+        return self._content

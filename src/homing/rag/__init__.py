@@ -1,1 +1,0 @@
-"""Remember in the background, recall across collections, add what was recalled to a prompt."""

@@ -1,0 +1,92 @@
+"""`homing memory` as people and programs meet it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from homing.engine import Engine
+from homing.engine.batch import Retries
+from homing.engine.worker import WorkerOptions
+from homing.errors import EmbeddingError
+from homing.memory import Memory
+from homing.stores.registry import open_store
+from homing.testing.fake import FakeEmbedder
+from tests.cli.shell import Shell
+
+pytestmark = pytest.mark.slow
+
+KEYWORDS_ONLY = {"HOMING_EMBEDDING__PROVIDER": ""}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_what_is_remembered_is_recalled_across_languages_and_can_be_forgotten(shell: Shell) -> None:
+    told = shell.json("memory", "remember", "账单每月一号结算", "--tag", "钱", "--category", "billing")
+    assert told["waiting"] == 0
+    assert told["entry"]["tags"] == ["钱"]
+    shell("memory", "remember", "the garden has an old tree")
+    found = shell.json("memory", "recall", "when are invoices due?", "-n", "1")
+    assert [hit["text"] for hit in found["hits"]] == ["账单每月一号结算"]
+    assert found["hits"][0]["score"] > 0.5
+    assert 0 < found["hits"][0]["distance"] < 1
+    assert shell.json("memory", "forget", "knowledge", told["entry"]["id"]) == {"forgotten": 1}
+    assert [hit["text"] for hit in shell.json("memory", "recall", "账单")["hits"]] == ["the garden has an old tree"]
+
+
+def test_sessions_and_collections_narrow_what_is_recalled_and_listed(shell: Shell) -> None:
+    for session in ("s1", "s2"):
+        shell("memory", "remember", f"账单 of {session}", "--in", "observation", "--session", session, **KEYWORDS_ONLY)
+    shell("memory", "remember", "--in", "learning", stdin="账单 from standard input", **KEYWORDS_ONLY)
+    found = shell.json("memory", "recall", "账单", "--session", "s1", **KEYWORDS_ONLY)
+    assert [hit["text"] for hit in found["hits"]] == ["账单 of s1"]
+    found = shell.json("memory", "recall", "账单", "--in", "learning", "--in", "knowledge", **KEYWORDS_ONLY)
+    assert [hit["text"] for hit in found["hits"]] == ["账单 from standard input"]
+    assert shell.json("memory", "list") == {"knowledge": 0, "observation": 2, "reflection": 0, "learning": 1}
+    listed = shell("memory", "list", "observation", "--session", "s2").stdout
+    assert "账单 of s2" in listed
+    assert "s1" not in listed
+
+
+def test_what_was_kept_without_a_model_is_filled_in_later(shell: Shell) -> None:
+    shell("memory", "remember", "账单每月一号结算", **KEYWORDS_ONLY)
+    checks = {finding["check"]: finding for finding in shell.json("doctor")["findings"]}
+    assert checks["memory knowledge"]["mend"] == "homing memory reindex"
+    assert shell.json("memory", "reindex") == {"queued": 1, "waiting": 0}
+    assert shell.json("memory", "recall", "when are invoices due?")["hits"][0]["score"] > 0.5
+
+
+def test_the_queue_shows_what_was_given_up_and_tries_it_again(shell: Shell, tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'data' / 'homing.db'}")
+    broken = FakeEmbedder(fail_with=EmbeddingError("cannot embed this"))
+    engine = Engine(store, broken, options=WorkerOptions(retries=Retries(attempts=1)))
+    Memory(engine).remember("knowledge", "账单每月一号结算", entry_id="k1")
+    engine.close()
+    store.close()
+    shown = shell("memory", "queue").stdout
+    assert "knowledge k1" in shown
+    assert "cannot embed" in shown
+    told = shell.json("memory", "queue", "--retry")
+    assert (told["retried"], told["backlog"]["waiting"], told["dead_letters"]) == (1, 0, [])
+    assert shell.json("memory", "recall", "账单")["hits"][0]["id"] == "k1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["remember", "x", "--in", "dreams"], "known: knowledge, observation, reflection, learning"),
+        (["remember", "  "], "the text is empty"),
+        (["recall", "x", "--mode", "magic"], "known: hybrid, semantic, keyword"),
+        (["recall", "x", "--max-distance", "9"], "between 0 (off) and 2"),
+        (["forget", "knowledge", "nobody"], "homing memory list knowledge"),
+    ],
+)
+def test_bad_input_says_what_to_do(shell: Shell, arguments: list[str], message: str) -> None:
+    done = shell("memory", *arguments, "--json", **KEYWORDS_ONLY)
+    assert done.returncode == 3
+    assert message in json.loads(done.stdout)["error"]["message"]

@@ -1,0 +1,186 @@
+"""Claims: each row is worked on by one worker at a time, and by another one when that is gone."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from homing.database.sqlite import SqliteDatabase
+from homing.engine.work import Item, Work
+from tests.engine.parts import Held, Parts
+
+ROOT = Path(__file__).parents[2]
+PLENTY = 1 << 30
+
+CLAIMS = """
+import sys
+from homing.database.sqlite import SqliteDatabase
+from homing.engine.work import Work
+
+print(len(Work(SqliteDatabase(sys.argv[1])).claim(3, 1 << 30)), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database in which ten texts wait."""
+    parts = Parts(tmp_path / "homing.db")
+    parts.put({str(number): f"text {number}" for number in range(10)})
+    parts.store.close()
+    return tmp_path / "homing.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[SqliteDatabase]:
+    database = SqliteDatabase(path)
+    yield database
+    database.close()
+
+
+@contextmanager
+def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has claimed three of them and lives until it is killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLAIMS, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        assert process.stdout.readline() == "3\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def ids(items: list[Item]) -> set[str]:
+    return {item.id for item in items}
+
+
+def test_claims_of_several_workers_never_overlap(path: Path) -> None:
+    parts = Parts(path)
+    parts.put({str(number): f"text {number}" for number in range(300)})
+    databases = [SqliteDatabase(path) for _ in range(4)]
+    workers = [Work(database) for database in databases]
+
+    def claim_all(work: Work) -> list[str]:
+        claimed: list[str] = []
+        while items := work.claim(7, PLENTY):
+            claimed += [item.id for item in items]
+        return claimed
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        claimed = [one for some in pool.map(claim_all, workers) for one in some]
+    assert sorted(claimed) == sorted(str(number) for number in range(300))
+    for database in databases:
+        database.close()
+    parts.close()
+
+
+def test_what_a_living_process_holds_is_left_to_it(path: Path, database: SqliteDatabase) -> None:
+    with another_process(path):
+        assert len(Work(database).claim(100, PLENTY)) == 7
+
+
+def test_what_a_killed_process_held_is_taken_over_at_once(path: Path, database: SqliteDatabase) -> None:
+    with another_process(path) as process:
+        process.kill()
+        process.wait()
+        assert len(Work(database).claim(100, PLENTY)) == 10
+
+
+def test_a_process_that_has_the_number_of_a_dead_one_is_not_taken_for_it(database: SqliteDatabase) -> None:
+    assert len(Work(database).claim(3, PLENTY)) == 3
+    # As in a container that was started again: the same host, the same number, another process.
+    former = f"{socket.gethostname()}:{os.getpid()}:00000000:00000000"
+    database.write(lambda transaction: transaction.rows("UPDATE work SET owner = $1 WHERE owner <> ''", former))
+    assert len(Work(database).claim(100, PLENTY)) == 10
+
+
+def test_a_machine_that_is_silent_keeps_what_it_holds_until_its_lease_ends(database: SqliteDatabase) -> None:
+    work = Work(database)
+    assert len(work.claim(3, PLENTY)) == 3
+    database.write(lambda transaction: transaction.rows("UPDATE work SET owner = 'elsewhere:1:0:0' WHERE owner <> ''"))
+    assert len(work.claim(100, PLENTY)) == 7
+    database.write(lambda transaction: transaction.rows("UPDATE work SET leased = 1 WHERE owner LIKE 'elsewhere%'"))
+    assert len(work.claim(100, PLENTY)) == 3
+
+
+def test_a_worker_that_was_too_slow_undoes_nothing(database: SqliteDatabase) -> None:
+    slow, quick = Work(database, lease=0.0), Work(database)
+    late = slow.claim(2, PLENTY)
+    again = quick.claim(10, PLENTY)
+    assert ids(late) <= ids(again)
+    slow.postpone(late, "late", seconds=0.0, counts=True)
+    slow.release(late)
+    assert Work(database).claim(10, PLENTY) == []
+    quick.done(again)
+    assert quick.waiting() == 0
+
+
+def test_what_is_asked_for_again_while_it_is_held_stays(database: SqliteDatabase) -> None:
+    work = Work(database)
+    [held] = work.claim(1, PLENTY)
+    database.write(lambda transaction: work.add(transaction, "notes", {held.id: 1}))
+    assert held.id not in ids(work.claim(100, PLENTY))
+    work.done([held])
+    work.dead_letter(held, "too late")
+    assert work.dead_letters() == []
+    assert ids(work.claim(100, PLENTY)) == {held.id}
+
+
+def test_a_database_has_one_clock(database: SqliteDatabase) -> None:
+    work = Work(database)
+    work.done(work.claim(9, PLENTY))
+    [last] = work.claim(1, PLENTY)
+    work.postpone([last], "later", seconds=3600, counts=False)
+    assert work.claim(1, PLENTY) == []
+    due = work.next_due()
+    assert due is not None
+    assert 0 < due <= 3600
+    work.flush()
+    assert work.next_due() == 0.0
+    assert ids(work.claim(1, PLENTY)) == {last.id}
+
+
+def test_two_engines_embed_each_text_once(tmp_path: Path) -> None:
+    one, two = Parts(tmp_path / "homing.db"), Parts(tmp_path / "homing.db")
+    one.put({str(number): f"text {number}" for number in range(200)})
+    one.engine.start()
+    two.engine.start()
+    one.until(lambda: one.engine.work.waiting() == 0)
+    assert sorted(one.embedder.texts + two.embedder.texts) == sorted(f"text {number}" for number in range(200))
+    assert len(two.embedded()) == 200
+    one.close()
+    two.close()
+
+
+def test_what_one_engine_is_slow_with_does_not_keep_another_from_the_rest(tmp_path: Path) -> None:
+    held = Held()
+    one, two = Parts(tmp_path / "homing.db", held), Parts(tmp_path / "homing.db")
+    one.put({str(number): f"text {number}" for number in range(12)})
+    one.engine.start()
+    assert held.entered.wait(60)
+    two.engine.flush()
+    assert one.engine.work.waiting() == 4
+    assert len(two.embedded()) == 8
+    held.go.set()
+    one.until(lambda: one.engine.work.waiting() == 0)
+    assert len(two.embedded()) == 12
+    one.close()
+    two.close()

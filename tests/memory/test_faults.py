@@ -1,0 +1,98 @@
+"""A model with whatever fault blocks nothing: texts are kept, words answer, and the answer says why."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import homing
+from homing.app import Homing
+from homing.chat import Message
+from homing.config import load
+from homing.testing.loopback import Fault, LoopbackApi
+from homing.testing.scripted_chat import ScriptedChat
+
+REMOTE = '[embedding]\nprovider_id = "x"\nmodel = "text-embedding-3-small"\ndimensions = 64\n[providers.x]\n'
+OPENAI = f'{REMOTE}type = "openai"\napi_key = "sk-right"\nbase_url = "%s/v1"\n'
+
+FAULTS: dict[str, tuple[str, Fault | None, str]] = {
+    "no key": (f'{REMOTE}type = "openai"\napi_key = "${{HOMING_TEST_NOT_SET}}"\n', None, "MODEL_NOT_READY"),
+    "bad key": (OPENAI.replace("sk-right", "sk-wrong"), None, "INVALID_KEY"),
+    "missing folder": ('models = "nowhere"\n[embedding]\nmodel = "all-MiniLM-L6-v2"\n', None, "MODEL_NOT_READY"),
+    "misspelt type": (f'{REMOTE}type = "opnai"\napi_key = "k"\n', None, "MODEL_NOT_READY"),
+    "misspelt name": ('[embedding]\nprovider_id = "nobody"\n', None, "MODEL_NOT_READY"),
+    "down": (OPENAI, Fault(hang_up=True), "PROVIDER_UNAVAILABLE"),
+    "slow": (OPENAI, Fault(), "TIMEOUT"),
+    "wrong width": (OPENAI, Fault(rows=lambda rows: [row[:8] for row in rows]), "EMBEDDING_DIMENSION_MISMATCH"),
+    "not a number": (OPENAI, Fault(rows=lambda rows: [[math.nan] * len(row) for row in rows]), "MALFORMED_ANSWER"),
+}
+
+
+@contextmanager
+def opened(folder: Path, fault: str) -> Iterator[Homing]:
+    """An app whose default model has that fault."""
+    text, always, _ = FAULTS[fault]
+    over = threading.Event()
+    if fault == "slow":
+        always = Fault(text=lambda answer: answer if over.wait(60) else "")
+    with LoopbackApi(key="sk-right", always=always) as api:
+        file = folder / "homing.toml"
+        file.write_text(text.replace("%s", api.url), encoding="utf-8")
+        with homing.open(folder / "data", settings=load(file, environ={}).settings) as app:
+            yield app
+            over.set()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_texts_are_kept_listed_recalled_by_words_added_to_prompts_and_forgotten(tmp_path: Path, fault: str) -> None:
+    with opened(tmp_path, fault) as app:
+        memory = app.memory
+        entry = memory.remember("knowledge", "发票在每月第一个工作日寄出 invoice")
+        memory.remember("observation", "不吃辣", session_key=7)
+        assert memory.list("knowledge") == [entry]
+        assert memory.count("observation") == 1
+        for query in ("发票", "invoice"):
+            found = memory.recall(query)
+            assert [(hit.id, hit.pending) for hit in found] == [(entry.id, True)]
+            assert (found.mode, found.degraded) == ("keyword", True)
+            # A model that failed a moment ago is left alone for a while.
+            assert found.reason in (f"vector:{FAULTS[fault][2]}", "vector:PROVIDER_UNAVAILABLE")
+            assert found.notice is not None
+        chat = ScriptedChat("第一个工作日")
+        memory.wrap(chat, session_key=7).complete([Message("user", "发票什么时候寄出？")])
+        assert "发票在每月第一个工作日寄出" in chat.asked[0][0].text
+        assert memory.forget("knowledge", [entry.id]) == 1
+        assert memory.list("knowledge") == []
+        assert len(memory.recall("发票")) == 0
+        assert memory.reindex() == 1
+
+
+@pytest.mark.parametrize("fault", ["no key", "missing folder", "misspelt name"])
+def test_it_is_said_once_however_many_collections_there_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    with opened(tmp_path, fault) as app, caplog.at_level(logging.WARNING):
+        for collection in app.memory.collections:
+            app.memory.remember(collection, "发票")
+        assert not app.engine.flush()
+        assert not app.engine.flush()
+        assert len(caplog.records) == 1
+        caplog.clear()
+        assert len(app.memory.recall("发票")) == 4
+        assert len(caplog.records) == 1
+
+
+def test_what_was_remembered_meanwhile_is_embedded_when_the_model_is_there(tmp_path: Path) -> None:
+    with opened(tmp_path, "no key") as app:
+        app.memory.remember("knowledge", "发票在每月第一个工作日寄出")
+    with homing.open(tmp_path / "data", settings=load(environ={}).settings) as app:
+        assert app.engine.flush()
+        [hit] = app.memory.recall("when do invoices go out?")
+        assert not hit.pending
+        assert hit.score is not None
