@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,39 @@ def test_a_project_that_is_not_there_is_told(shell: CliRunner, words: list[str])
     done = shell.invoke(command, ["docs", *words])
     assert isinstance(done.exception, NotFound)
     assert "homing docs list" in str(done.exception)
+
+
+def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, embedding={"provider": ""})
+
+    def told() -> tuple[str, str]:
+        [finding] = [one for one in diagnose(settings) if one.check == "documents"]
+        return finding.status, finding.detail
+
+    library = Library(tmp_path, FakeEmbedder(32))
+    library.documents.save("p", "d", novel(6))
+    assert library.documents.flush(20)
+    first, second, third, *_ = records = list(library.store.records("documents"))
+    assert told()[0] == "ok"
+    library.store.write([replace(first, text="索引里的另一段话", embedding=None, model="")])
+    library.store.delete("documents", [second.id])
+    library.store.write([replace(third, metadata={"project": "q", "document": "d"}, embedding=None, model="")])
+    library.store.write([replace(first, id="000000000000.7", embedding=None, model="")])
+    status, detail = told()
+    assert status == "fail"
+    assert f"the index has another text for chunk {first.id!r}" in detail
+    assert f"chunk {second.id!r} of document 'd' of project 'p' is not in the index" in detail
+    assert len(library.documents.check()) == 4
+    report = library.documents.reindex()
+    assert (report.embedded, report.removed, report.waiting) == (2, 1, 0)
+    assert library.documents.check() == library.store.check() == []
+    assert told() == ("ok", "1 documents in 1 projects, 6 paragraphs")
+    assert [one.id for one in library.store.records("documents")] == [one.id for one in records]
+    library.close()
+
+
+def test_documents_on_a_store_that_is_no_database_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    settings = Settings(store=f"lance://{tmp_path / 'lance'}")
+    with homing.open(tmp_path / "data", settings=settings) as app, pytest.raises(InvalidArgument, match="store copy"):
+        app.documents.save("p", "d", "灯塔")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from homing.documents import DocumentService
+from homing.documents.service import SETTLE
+from homing.engine.worker import WorkerOptions
 from homing.errors import InvalidArgument, NotFound
 from homing.testing.fake import FakeEmbedder
+from tests.documents.gated import Gated
+from tests.documents.novel import Library
 
 
 @pytest.fixture
@@ -113,3 +118,21 @@ def test_a_folder_must_be_one(documents: DocumentService, tmp_path: Path) -> Non
     (tmp_path / "file.md").write_text("x", encoding="utf-8")
     with pytest.raises(InvalidArgument, match="not a folder"):
         documents.import_folder("p", tmp_path / "file.md")
+
+
+def test_what_is_typed_during_an_import_is_embedded_before_the_rest_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "books"
+    folder.mkdir()
+    for number in range(4):
+        text = "\n\n".join(f"第{number}本书的第{at}段说的是往事。" for at in range(100))
+        (folder / f"{number}.md").write_text(text, encoding="utf-8")
+    embedder = Gated()
+    with closing(Library(tmp_path, embedder, settle=SETTLE)) as library:
+        library.documents.import_folder("library", folder)
+        assert embedder.asked.wait(20)
+        library.documents.save("novel", "ch1", "灯塔亮了，有人正在打字。")
+        embedder.answer.set()
+        assert library.documents.flush(60)
+    # A batch of the import was under way; what was typed is in the next one.
+    assert embedder.texts.index("灯塔亮了，有人正在打字。") < 2 * WorkerOptions().batch_size
+    assert len(embedder.texts) == 401

@@ -1,0 +1,85 @@
+"""Several write the same documents at once: afterwards text, words and vectors are those of the last one, and no other.
+
+On the first edition words were written after the text was, without a look at who had written in between: deleted words
+stayed behind, and living paragraphs were found by words that they no longer had.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from homing.config import Settings
+from homing.doctor import diagnose
+from homing.testing.fake import FakeEmbedder
+from tests.documents import rival
+from tests.documents.novel import Library
+
+ROUNDS = 60
+
+
+def check_in_order(folder: Path, names: Iterable[str], rounds: int) -> None:
+    with closing(Library(folder, FakeEmbedder(32))) as library:
+        documents, store = library.documents, library.store
+        assert documents.flush(120)
+        chunks = [one for info in documents.documents("p") for one in documents.chunks("p", info.id)]
+        assert store.check() == []
+        assert documents.check() == []
+        assert store.ids("documents") == sorted(one.id for one in chunks)
+        assert store.pending("documents") == library.engine.work.waiting() == 0
+        assert {one.id: one.text for one in store.records("documents")} == {one.id: one.text for one in chunks}
+        holders: dict[str, list[str]] = {}
+        for chunk in chunks:
+            holders.setdefault(chunk.text.split()[0], []).append(chunk.id)
+        assert holders
+        for name in names:
+            for word in rival.words(name, rounds):
+                hits = documents.search("p", word, mode="keyword", top_k=100)
+                assert sorted(hit.id for hit in hits) == sorted(holders.get(word, [])), word
+    findings = diagnose(Settings(data=folder, embedding={"provider": ""}))
+    assert [one for one in findings if one.status == "fail"] == []
+
+
+def test_threads(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    with closing(Library(tmp_path, FakeEmbedder(32))) as one, closing(Library(tmp_path, FakeEmbedder(32))) as two:
+        services = [one.documents, one.documents, two.documents]
+        writers = [
+            threading.Thread(target=rival.write, args=(service, name, ROUNDS))
+            for service, name in zip(services, names, strict=True)
+        ]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+    check_in_order(tmp_path, names, ROUNDS)
+
+
+@pytest.mark.slow
+def test_processes(tmp_path: Path) -> None:
+    names = ("a", "b")
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.documents.rival", str(tmp_path), name, str(ROUNDS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for name in names
+    ]
+    for process in writers:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in writers:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    for process in writers:
+        process.communicate()
+        assert process.returncode == 0
+    check_in_order(tmp_path, names, ROUNDS)
