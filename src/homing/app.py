@@ -134,6 +134,7 @@ class Homing:
         """Weights and deadline as set."""
         weights = self.settings.search
         return HybridOptions(
+            fusion=weights.fusion,
             vector_weight=weights.vector_weight,
             keyword_weight=weights.keyword_weight,
             rrf_k=weights.rrf_k,

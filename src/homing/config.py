@@ -70,11 +70,14 @@ class EmbeddingSettings(Section):
 
 
 class SearchSettings(Section):
-    """How the two legs of a search are weighed."""
+    """How the two legs of a search become one order."""
 
-    vector_weight: float = Field(0.7, ge=0, description="weight of the vector leg")
-    keyword_weight: float = Field(0.3, ge=0, description="weight of the keyword leg")
-    rrf_k: int = Field(60, ge=0, description="how little the first places of a leg stand out")
+    fusion: Literal["evidence", "rrf"] = Field(
+        "evidence", description="`evidence` ranks by what both legs measure, `rrf` by the places in their lists"
+    )
+    vector_weight: float = Field(0.7, ge=0, description="weight of the vector leg, for `rrf`")
+    keyword_weight: float = Field(0.3, ge=0, description="weight of the keyword leg, for `rrf`")
+    rrf_k: int = Field(60, ge=0, description="how little the first places of a leg stand out, for `rrf`")
     deadline: float = Field(5.0, gt=0, description="seconds that an answer waits for a leg")
 
 
