@@ -334,6 +334,16 @@ class TestEnding:
         writer.close()
         reader.close()
 
+    def test_a_store_that_is_closed_already_is_no_reason_not_to_close(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        parts = Parts(tmp_path / "homing.db")
+        parts.put({"a": "灯塔"})
+        parts.store.close()
+        with caplog.at_level(logging.WARNING):
+            assert parts.engine.close() == 0
+        assert "without knowing what still waits" in caplog.text
+
     def test_closing_twice_is_fine(self, parts: Parts) -> None:
         assert parts.engine.close() == parts.engine.close() == 0
 

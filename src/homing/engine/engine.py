@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 
@@ -12,8 +13,10 @@ from homing.engine.models import ModelsInUse, as_models
 from homing.engine.wanted import Wanted
 from homing.engine.work import Work
 from homing.engine.worker import Worker, WorkerOptions
-from homing.errors import InvalidArgument
+from homing.errors import InvalidArgument, StoreError
 from homing.stores.store import Store
+
+log = logging.getLogger(__name__)
 
 CLOSING_SECONDS = 30.0
 
@@ -105,7 +108,12 @@ class Engine:
         if self._closed:
             return 0
         self._closed = True
-        return self.worker.stop(timeout, drain=self._wrote)
+        try:
+            return self.worker.stop(timeout, drain=self._wrote)
+        except StoreError as error:
+            # Closing goes on: what waits is kept, whether or not it can be read now.
+            log.warning("closing without knowing what still waits for its vector: %s", error)
+            return 0
 
     def _notice(self) -> None:
         self._wrote = True
