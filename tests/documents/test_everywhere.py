@@ -30,7 +30,9 @@ def test_all_projects_are_searched_at_once(documents: DocumentService, mode: Mod
     }
     scores = [hit.fused for hit in found]
     assert scores == sorted(scores, reverse=True)
-    assert {hit.metadata["project_id"] for hit in documents.search("notes", "灯塔", mode=mode, min_score=0.2)} == {"notes"}
+    assert {hit.metadata["project_id"] for hit in documents.search("notes", "灯塔", mode=mode, min_score=0.2)} == {
+        "notes"
+    }
     one = documents.search(None, "灯塔", mode=mode, min_score=0.2, document="trip")
     assert {hit.metadata["document_id"] for hit in one} == {"trip"}
 
