@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from homing.buffer.embedding_buffer import BufferOptions
+from homing.rag.content import KnowledgeStore
+from homing.rag.memory import COLLECTIONS, Rag
+
 from homing.database.sqlite import SqliteDatabase
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.rag.content import KnowledgeStore
-from homing.rag.memory import COLLECTIONS, Rag
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store

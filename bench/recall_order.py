@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from homing.rag.content import Entry
+from homing.rag.service import RAGService
+
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
-from homing.rag.content import Entry
-from homing.rag.service import RAGService
 from homing.records import Mode, VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from report import machine, show, write

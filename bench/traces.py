@@ -67,7 +67,9 @@ def main() -> None:
         notes = Path(folder) / "notes"
         notes.mkdir()
         for number in range(20):
-            (notes / f"{number}.md").write_text(f"# 第{number}章\n\n灯塔 {number} lighthouse keeper.\n", encoding="utf-8")
+            (notes / f"{number}.md").write_text(
+                f"# 第{number}章\n\n灯塔 {number} lighthouse keeper.\n", encoding="utf-8"
+            )
         index = app.folder(notes)
         index.refresh()
         traced("homing search", lambda: (index.refresh(), index.search("灯塔")))
