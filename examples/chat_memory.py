@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--key", default="", help="the key for it")
     chosen = parser.parse_args()
     with homing.open(chosen.data) as app:
-        model = app.rag.wrap(chat_model(chosen), session_key=chosen.session)
+        model = app.memory.wrap(chat_model(chosen), session_key=chosen.session)
         spoken: list[Message] = []
         for line in prompted():
             spoken.append(Message("user", line))
@@ -64,7 +64,7 @@ def main() -> None:
                 print(error.message, file=sys.stderr)
             print(flush=True)
             spoken.append(Message("assistant", answer))
-            app.rag.remember("observation", line, session_key=chosen.session)
+            app.memory.remember("observation", line, session_key=chosen.session)
 
 
 def prompted() -> Iterator[str]:

@@ -38,10 +38,10 @@ def main() -> None:
         app.skills.scan(f"{folder}/skills")
         for text in sorted((examples / "library").glob("*.md")):
             app.documents.save("examples", text.stem, text.read_text(encoding="utf-8"))
-        app.rag.remember("observation", "用户不吃辣，对花生过敏。")
+        app.memory.remember("observation", "用户不吃辣，对花生过敏。")
         app.devices.load(examples / "home.json")
         app.documents.flush()
-        app.rag.buffer.flush()
+        app.engine.flush()
         with live(create_app(app)) as address, chromium() as browser:
             for name, place, scheme, click in VIEWS:
                 context = browser.new_context(locale="zh-CN", color_scheme=scheme, viewport=SIZE)
