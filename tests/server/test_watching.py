@@ -146,7 +146,8 @@ def test_a_store_that_cannot_be_read_is_a_503(tmp_path: Path) -> None:
         app.database.close()
         health = client.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "failing")
-        assert health.json()["store"]["reason"] == "STORE_CLOSED"
+        refused = client.get("/memory")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_CLOSED")
 
 
 def test_lines_are_short_on_a_terminal() -> None:

@@ -120,7 +120,9 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
             assert {one.model for one in engine.store.records("documents")} <= {f"fake/{model}@32"}
             for info in documents.documents("soak"):
                 for chunk in documents.chunks("soak", info.id):
-                    [word] = [one for one in chunk.text.split() if "n" in one and one.startswith("w")]
-                    assert [hit.id for hit in documents.search("soak", word, mode="keyword")] == [chunk.id]
+                    word = chunk.text.split()[0]
+                    found = documents.search("soak", word, mode="keyword", top_k=100)
+                    assert chunk.id in [hit.id for hit in found]
+                    assert all(word in hit.text.split() for hit in found)
         engine.close()
         engine.store.close()
