@@ -113,7 +113,9 @@ class KnowledgeBase:
         )
         if files is not None and not files:
             return Retrieved((), "hybrid")
-        return search(query, self._shelf.chunks, store=self._shelf.store, embedder=self._embedder, options=options)
+        found = search(query, self._shelf.chunks, store=self._shelf.store, embedder=self._embedder, options=options)
+        # What was replaced between finding and reading says nothing any more.
+        return found.with_hits([hit for hit in found if hit.text])
 
     def prompt(self, query: str, *, limit: int = 5, min_similarity: float | None = 0.3) -> str:
         """What a question is about, as the block that goes into a prompt."""
