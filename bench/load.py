@@ -98,9 +98,9 @@ def fill(data: Path, documents: int, skills: int) -> None:
         for number in range(documents):
             app.documents.save(f"project-{number % PROJECTS}", f"document-{number}", sentence(chance, 12))
         for _ in range(500):
-            app.rag.remember("observation", sentence(chance, 12))
+            app.memory.remember("observation", sentence(chance, 12))
         app.devices.load(Path(homing.__file__).parent / "examples" / "home.json")
-        while not (app.documents.flush(60) and app.rag.buffer.flush(60)):
+        while not (app.documents.flush(60) and app.engine.flush(60)):
             time.sleep(0.5)
     (data / "filled").touch()
     print(f"filled in {time.perf_counter() - started:.0f} s", flush=True)

@@ -14,17 +14,15 @@ import argparse
 import json
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homing.rag.content import Entry
-from homing.rag.service import RAGService
-
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
+from homing.memory import RAGService
 from homing.records import Mode, VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from report import machine, show, write
@@ -60,16 +58,6 @@ class Passages:
         return cls(folder.name, {row["id"]: row["text"] for row in _lines(folder / "corpus.jsonl")}, questions, answers)
 
 
-class Kept:
-    """The passages as the source that recall resolves its hits from."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
-
-    def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
-        return {key: Entry(key, collection, self._texts[key]) for key in ids}
-
-
 def measure(passages: Passages, spread: str, embedder: EmbeddingProvider, folder: Path) -> list[dict[str, Any]]:
     """One row per mode."""
     store = SqliteStore(folder / f"{passages.name}-{spread}.db")
@@ -79,9 +67,7 @@ def measure(passages: Passages, spread: str, embedder: EmbeddingProvider, folder
         VectorRecord(key, place[key], row, {}, text, embedder.id)
         for (key, text), row in zip(passages.texts.items(), rows, strict=True)
     )
-    rag = RAGService(
-        store=store, embedder=embedder, sources=dict.fromkeys(sorted(set(place.values())), Kept(passages.texts))
-    )
+    rag = RAGService(store=store, embedder=embedder, collections=sorted(set(place.values())))
     measured = [_measure(passages, spread, rag, mode) for mode in MODES]
     store.close()
     return measured

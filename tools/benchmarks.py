@@ -59,9 +59,9 @@ MEASUREMENTS = (
     ),
     Measurement("stores.json", "Stores", "bench/stores.py", "The three stores beside the bare engines they stand on."),
     Measurement(
-        "rag.json",
-        "Recall and the buffer",
-        "bench/rag.py",
+        "memory.json",
+        "Memory",
+        "bench/memory.py",
         "Four collections at once, and embedding in the background.",
     ),
     Measurement(

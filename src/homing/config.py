@@ -46,7 +46,7 @@ class OllamaSettings(Section):
 
 
 class RagSettings(Section):
-    """What `rag` retrieves by default."""
+    """What is recalled by default."""
 
     enabled: bool = Field(True, description="whether context is retrieved for prompts at all")
     collections: tuple[str, ...] = Field((), description="which collections; empty means all")

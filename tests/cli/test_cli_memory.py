@@ -90,3 +90,23 @@ def test_bad_input_says_what_to_do(shell: Shell, arguments: list[str], message: 
     done = shell("memory", *arguments, "--json", **KEYWORDS_ONLY)
     assert done.returncode == 3
     assert message in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_model_without_its_key_keeps_nobody_from_remembering(shell: Shell) -> None:
+    without = {
+        "HOMING_EMBEDDING__PROVIDER_ID": "x",
+        "HOMING_EMBEDDING__MODEL": "text-embedding-3-small",
+        "HOMING_PROVIDERS__X__TYPE": "openai",
+        "HOMING_PROVIDERS__X__API_KEY": "${HOMING_TEST_NOT_SET}",
+    }
+    told = shell.json("memory", "remember", "账单每月一号结算", **without)
+    assert told["waiting"] == 1
+    found = shell.json("memory", "recall", "账单", **without)
+    assert [hit["id"] for hit in found["hits"]] == [told["entry"]["id"]]
+    assert (found["degraded"], found["reason"]) == (True, "vector:MODEL_NOT_READY")
+    assert shell.json("memory", "list", "knowledge", **without)[0]["text"] == "账单每月一号结算"
+    queue = shell.json("memory", "queue", **without)
+    assert "HOMING_TEST_NOT_SET" in queue["backlog"]["error"]
+    findings = {one["check"]: one for one in json.loads(shell("doctor", "--json", **without).stdout)["findings"]}
+    assert "HOMING_TEST_NOT_SET" in findings["embedding"]["detail"]
+    assert shell.json("memory", "forget", "knowledge", told["entry"]["id"], **without) == {"forgotten": 1}

@@ -33,7 +33,7 @@ from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
 from tests.engine.parts import QUICK, SOON, Held, Interrupted, Parts
 
-DOWN = "texts are found by words only until the model is back"
+DOWN = "texts wait for their vectors until the model is back"
 
 
 def texts(count: int, what: str = "text") -> dict[str, str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from homing.database import Transaction
+from homing.documents import DocumentService
 from homing.engine import Engine
 from homing.errors import InvalidArgument, ProviderUnavailable
+from homing.memory import Memory
 from homing.records import VectorRecord
+from homing.stores.lance import LanceStore
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from tests.engine.parts import Held, Interrupted, Parts
@@ -129,12 +133,17 @@ def test_who_wrote_may_wait_for_the_vector_and_is_not_kept_by_a_model_that_fails
     assert not parts.engine.wait("notes", ["b"], 60)
 
 
-def test_a_store_that_is_no_database_is_refused_with_a_way_out(parts: Parts) -> None:
-    class Elsewhere:
-        database = None
-
+@pytest.mark.parametrize("capability", [DocumentService, Memory])
+def test_a_store_that_is_no_database_is_refused_with_a_way_out(
+    parts: Parts, tmp_path: Path, capability: Callable[[Engine], object]
+) -> None:
+    store = LanceStore(tmp_path / "lance")
+    with pytest.raises(InvalidArgument, match="give the engine one"):
+        Engine(store, parts.embedder)
+    engine = Engine(store, parts.embedder, database=parts.store.database)
     with pytest.raises(InvalidArgument, match="homing store copy"):
-        Engine(Elsewhere(), parts.embedder)  # type: ignore[arg-type]
+        capability(engine)
+    store.close()
 
 
 def test_a_text_beyond_the_window_of_the_model_is_embedded_as_a_whole(tmp_path: Path) -> None:

@@ -127,6 +127,28 @@ def test_without_an_embedder_words_recall_and_a_later_one_is_asked_for_what_is_m
         assert memory.reindex() == 0
 
 
+def test_what_was_copied_into_the_store_is_recalled_at_once_and_listed_by_a_reindex(
+    folder: Folder, tmp_path: Path
+) -> None:
+    with folder.open() as (memory, engine):
+        memory.remember("observation", "账单", entry_id="kept", session_key="s1")
+        engine.flush()
+        other = open_store(f"sqlite:///{tmp_path / 'other.db'}")
+        other.write(engine.store.records("observation"))
+    copied = Engine(other, folder.embedder)
+    memory = Memory(copied)
+    assert [hit.id for hit in memory.recall("账单", session_key="s1")] == ["kept"]
+    assert memory.list("observation") == []
+    assert memory.reindex() == 0
+    [entry] = memory.list("observation", session_key="s1")
+    assert (entry.id, entry.text) == ("kept", "账单")
+    other.delete("observation", ["kept"])
+    memory.reindex()
+    assert memory.count("observation") == 0
+    copied.close()
+    other.close()
+
+
 def test_a_wrapped_chat_model_knows_what_is_remembered(opened: tuple[Memory, Engine]) -> None:
     memory, engine = opened
     memory.remember("observation", "喜欢简短的回答", session_key=1)

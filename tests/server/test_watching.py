@@ -118,15 +118,36 @@ def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp
             assert client.get("/health").json()["status"] == "ok"
 
 
+def test_a_server_whose_model_has_no_key_remembers_and_answers_by_words(tmp_path: Path) -> None:
+    settings = Settings.model_validate(
+        {
+            "embedding": {"provider_id": "x", "model": "text-embedding-3-small"},
+            "providers": {"x": {"type": "openai", "api_key": "${HOMING_TEST_NOT_SET}"}},
+        }
+    )
+    with (
+        homing.open(tmp_path, settings=settings) as app,
+        TestClient(create_app(app), base_url=LOOPBACK) as client,
+    ):
+        entry = client.post("/memory/remember", json={"text": "灯塔"}).json()
+        found = client.post("/memory/recall", json={"query": "灯塔"}).json()
+        assert [hit["id"] for hit in found["hits"]] == [entry["id"]]
+        assert (found["degraded"], found["reason"]) == (True, "vector:MODEL_NOT_READY")
+        assert client.get("/memory").json()["waiting"] == 1
+        assert client.get("/health").json()["status"] == "degraded"
+        assert client.delete(f"/memory/{entry['id']}").json() == {"forgotten": 1}
+
+
 def test_a_store_that_cannot_be_read_is_a_503(tmp_path: Path) -> None:
     with (
         homing.open(tmp_path, settings=Settings()) as app,
         TestClient(create_app(app), base_url=LOOPBACK) as client,
     ):
-        app.store.close()
+        app.database.close()
         health = client.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "failing")
-        assert health.json()["store"]["reason"] == "STORE_ERROR"
+        refused = client.get("/memory")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_CLOSED")
 
 
 def test_lines_are_short_on_a_terminal() -> None:

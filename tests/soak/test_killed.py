@@ -32,6 +32,9 @@ State = dict[tuple[str, str], str]
 
 
 def apply(state: State, name: str, key: str, text: str) -> State:
+    if key == "shared":
+        # Whoever wrote last: nobody can say who that was.
+        return state
     kind = "document" if name in ("save", "delete") else "memory"
     return {**state, (kind, key): text}
 
@@ -106,7 +109,7 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
             both = {**states[name][0], **states[name][-1]}
             seen = observed(documents, memory, both)
             assert any(seen == {key: state.get(key, "") for key in both} for state in states[name]), (number, name)
-            states[name] = [{key: text for key, text in seen.items() if key[1] != "shared"}]
+            states[name] = [seen]
         assert engine.store.check() == []
         assert list(disagreements(engine.database, engine.store)) == []
         chunks = {one.id for info in documents.documents("soak") for one in documents.chunks("soak", info.id)}
@@ -117,7 +120,9 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
             assert {one.model for one in engine.store.records("documents")} <= {f"fake/{model}@32"}
             for info in documents.documents("soak"):
                 for chunk in documents.chunks("soak", info.id):
-                    [word] = [one for one in chunk.text.split() if "n" in one and one.startswith("w")]
-                    assert [hit.id for hit in documents.search("soak", word, mode="keyword")] == [chunk.id]
+                    word = chunk.text.split()[0]
+                    found = documents.search("soak", word, mode="keyword", top_k=100)
+                    assert chunk.id in [hit.id for hit in found]
+                    assert all(word in hit.text.split() for hit in found)
         engine.close()
         engine.store.close()

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from random import Random
 
-from homing.memory import Memory
-
 from homing.documents import DocumentService
 from homing.engine import Engine
+from homing.memory import Memory
 from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 
@@ -22,10 +21,17 @@ def tell(kind: str, operation: list[str]) -> None:
     print(json.dumps([kind, *operation]), flush=True)
 
 
+def letters(number: int) -> str:
+    """A number as letters: what is half letters and half digits is several words to a search."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
 def operation(chance: Random, writer: str, number: int) -> list[str]:
     """Something to do: to a document or a memory of this writer alone, or to a document that all of them write."""
-    word = f"w{writer}n{number}"
-    paragraphs = [f"{word}p{at} 灯塔 lighthouse keeper {chance.randrange(1000)}" for at in range(chance.randint(1, 6))]
+    word = f"{writer}q{letters(number)}"
+    paragraphs = [
+        f"{word}x{letters(at)} 灯塔 lighthouse keeper {chance.randrange(1000)}" for at in range(chance.randint(1, 6))
+    ]
     match chance.randrange(8):
         case 0 | 1 | 2:
             return ["save", f"{writer}-{chance.randrange(DOCUMENTS)}", "\n\n".join(paragraphs)]

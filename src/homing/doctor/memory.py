@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from homing.config import Settings
 from homing.doctor.finding import Finding
-from homing.engine.work import Backlog, Work
+from homing.engine.work import Work
+from homing.engine.work_state import Backlog
 from homing.memory.content import COLLECTIONS
 from homing.stores.registry import open_store
 from homing.stores.store import CollectionInfo

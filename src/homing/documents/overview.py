@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from homing.database import Database
 from homing.documents import archive
 from homing.documents.records import COLLECTION
-from homing.engine.work import Backlog, Work
+from homing.engine.work import Work
+from homing.engine.work_state import Backlog
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class Engine:
             raise InvalidArgument("this store is no database itself; give the engine one for its rows")
         self.store = store
         self.database = database
+        self.user = user
         self.models = as_models(models)
         self.work = Work(database, user=user)
         self.wanted = Wanted(database, store, self.work, user=user)

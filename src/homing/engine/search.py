@@ -17,7 +17,7 @@ from homing.engine.models import ModelsInUse, as_models
 from homing.engine.ranking import rank
 from homing.errors import InvalidArgument, ModelMismatch, RetrievalFailed, StoreError
 from homing.legs import Outcome, run_leg, run_legs
-from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved
+from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved, VectorRecord
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Words
 from homing.text.tokens import matched_terms
 from homing.vectors import Scale, Vector, as_vector, score_of
@@ -247,7 +247,7 @@ class _Answer:
                 pending=place.id in waiting,
             )
             for place in page
-            if place.id in by_id
+            if place.id in by_id and not (place.id in ranks["keyword"] and _says_nothing(by_id[place.id]))
         )
 
     def _by_words(self) -> list[_Place]:
@@ -339,6 +339,11 @@ class _Answer:
             if place.id in seen and leg in place.shares:
                 at, raw = seen[place.id]
                 yield LegShare(leg, at, raw, weights[leg], place.shares[leg])
+
+
+def _says_nothing(record: VectorRecord) -> bool:
+    """Whether a record has no words: one that was found by some has lost them since."""
+    return not record.text and not record.keywords
 
 
 def _all_failed(failed: Mapping[Leg, Outcome[_Nearest | Words]]) -> RetrievalFailed:

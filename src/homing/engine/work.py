@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.database import Database, Transaction
+from homing.engine.work_state import PROCESS, WorkState, is_gone
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
 # was last; `process` is who asked. `user_name` is whose texts these are.
@@ -39,9 +40,6 @@ LEASE = 600.0
 """Seconds that a worker may take for a batch before another one takes it over."""
 MAX_HOLD = 60.0
 """Seconds that a row is held back at most, however often it is asked for again."""
-PROCESS = secrets.token_hex(4)
-"""Tells this process from an earlier one that had its number, as happens in containers."""
-
 _HELD = "user_name = $1 AND collection = $2 AND id = $3 AND model = $4 AND ticket = $5"
 
 
@@ -56,34 +54,11 @@ class Item:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A text that could not be embedded; it is found by words and waits for a person."""
-
-    collection: str
-    id: str
-    error: str
-    attempts: int
-    died: float
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """How much waits, since when (seconds), how much of it failed before, how much was given up, and the last error."""
-
-    waiting: int = 0
-    oldest: float = 0.0
-    failing: int = 0
-    dead: int = 0
-    error: str = ""
-
-
-class Work:
+class Work(WorkState):
     """The rows of one user. Methods that take a transaction join the caller's; the others are one of their own."""
 
     def __init__(self, database: Database, *, user: str = "", lease: float = LEASE) -> None:
-        self._database = database
-        self._user = user
+        super().__init__(database, user)
         self._lease = lease
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{secrets.token_hex(4)}"
         database.migrate("work", STEPS)
@@ -226,17 +201,6 @@ class Work:
             SCOPE,
         )
 
-    def dead_letters(self) -> list[DeadLetter]:
-        """What was given up, the latest first."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT collection, id, error, attempts, died FROM work WHERE user_name = $1 AND dead = 1 "
-                "ORDER BY died DESC, id",
-                self._user,
-            )
-        )
-        return [DeadLetter(*row) for row in found]
-
     def retry_dead(self) -> int:
         """Ask for every dead letter again; returns how many there were."""
         revived = self._database.write(
@@ -248,133 +212,6 @@ class Work:
             SCOPE,
         )
         return len(revived)
-
-    def waiting(self, collection: str = "", *, model: str | None = None, mine: bool = False) -> int:
-        """How many rows wait or are being worked on, dead letters aside: all, or those of a collection or a model."""
-        [(count,)] = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT count(*) FROM work WHERE user_name = $1 AND dead = 0 AND ($2 = '' OR collection = $2) "
-                "AND ($3 = 1 OR model = $4) AND ($5 = '' OR process = $5)",
-                self._user,
-                collection,
-                int(model is None),
-                model or "",
-                PROCESS if mine else "",
-            )
-        )
-        return int(count)
-
-    def waiting_by_prefix(self, collection: str, length: int) -> dict[str, int]:
-        """How many texts wait for a vector of the model that serves their collection, dead letters aside, by the first
-        `length` characters of their ids."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT substr(id, 1, $3), count(*) FROM work WHERE user_name = $1 AND collection = $2 AND model = '' "
-                "AND dead = 0 GROUP BY 1",
-                self._user,
-                collection,
-                length,
-            )
-        )
-        return {prefix: int(count) for prefix, count in found}
-
-    def lacking(self, transaction: Transaction, collection: str, prefix: str) -> dict[str, bool]:
-        """Whose vector of the model that serves the collection is missing, of the ids that begin so, and whether it is
-        still to come: False for a dead letter."""
-        found = transaction.rows(
-            "SELECT id, dead FROM work WHERE user_name = $1 AND collection = $2 AND id >= $3 AND id < $4 "
-            "AND model = ''",
-            self._user,
-            collection,
-            prefix,
-            prefix + "\U0010ffff",
-        )
-        return {one: not dead for one, dead in found}
-
-    def state_of(self, collection: str, model: str) -> tuple[int, bool, str]:
-        """How many vectors of a model a collection waits for, whether somebody is at it, and the last error."""
-
-        def work(transaction: Transaction) -> tuple[int, bool, str]:
-            now = transaction.now()
-            [(left, held, error)] = transaction.rows(
-                "SELECT count(*), coalesce(max(CASE WHEN leased > $4 THEN 1 ELSE 0 END), 0), coalesce(max(error), '') "
-                "FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND dead = 0",
-                self._user,
-                collection,
-                model,
-                now,
-            )
-            return int(left), bool(held), error
-
-        return self._database.read(work)
-
-    def held(self) -> bool:
-        """Whether some rows are being worked on, by anybody who is not certainly gone."""
-
-        def work(transaction: Transaction) -> bool:
-            owners = transaction.rows(
-                "SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' AND leased > $2",
-                self._user,
-                transaction.now(),
-            )
-            return not all(_is_gone(owner) for (owner,) in owners)
-
-        return self._database.read(work)
-
-    def has(self, count: int, *, fresh: bool = False) -> bool:
-        """Whether at least so many rows wait; with `fresh`, of those that never failed and that nobody holds."""
-        [(found,)] = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT count(*) FROM (SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
-                "AND ($2 = 0 OR (error = '' AND owner = '')) LIMIT $3) AS found",
-                self._user,
-                int(fresh),
-                count,
-            )
-        )
-        return int(found) >= count
-
-    def untried(self, collection: str, ids: Sequence[str]) -> int:
-        """How many of these wait for a vector of the model that serves the collection, and never failed."""
-        [(count,)] = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) AND model = '' "
-                "AND dead = 0 AND error = ''",
-                self._user,
-                collection,
-                list(ids),
-            )
-        )
-        return int(count)
-
-    def next_due(self) -> float | None:
-        """In how many seconds something becomes due; None where nothing waits."""
-
-        def work(transaction: Transaction) -> float | None:
-            [(due,)] = transaction.rows(
-                "SELECT min(CASE WHEN owner = '' THEN due ELSE leased END) FROM work WHERE user_name = $1 AND dead = 0",
-                self._user,
-            )
-            return None if due is None else float(max(0.0, due - transaction.now()))
-
-        return self._database.read(work)
-
-    def backlog(self, prefix: str = "") -> Backlog:
-        """How things stand with the collections whose names begin so."""
-
-        def work(transaction: Transaction) -> Backlog:
-            [(waiting, oldest, failing, dead, error)] = transaction.rows(
-                "SELECT coalesce(sum(1 - dead), 0), min(CASE WHEN dead = 0 THEN since END), "
-                "coalesce(sum(CASE WHEN dead = 0 AND error <> '' THEN 1 ELSE 0 END), 0), coalesce(sum(dead), 0), "
-                "coalesce(max(error), '') FROM work WHERE user_name = $1 AND collection >= $2 AND collection < $3",
-                self._user,
-                prefix,
-                prefix + "\U0010ffff",
-            )
-            age = 0.0 if oldest is None else max(0.0, transaction.now() - oldest)
-            return Backlog(int(waiting), age, int(failing), int(dead), error)
-
-        return self._database.read(work)
 
     def _held(self, item: Item) -> tuple[str, str, str, str, int]:
         return self._user, item.collection, item.id, item.model, item.ticket
@@ -389,23 +226,7 @@ class Work:
     def _living(self, transaction: Transaction, now: float) -> list[str]:
         """The workers that hold something and are not certainly dead."""
         owners = transaction.rows("SELECT DISTINCT owner FROM work WHERE owner <> '' AND leased > $1", now)
-        return [owner for (owner,) in owners if not _is_gone(owner)]
-
-
-def _is_gone(owner: str) -> bool:
-    """Whether the holder of a lease is certainly gone: a process of this machine that does not run."""
-    host, pid, process, _ = owner.rsplit(":", 3)
-    if host != socket.gethostname():
-        return False
-    if int(pid) == os.getpid():
-        return process != PROCESS
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+        return [owner for (owner,) in owners if not is_gone(owner)]
 
 
 def _ticket() -> int:

@@ -105,6 +105,7 @@ class KnowledgeBase:
         """
         options = replace(
             self._options,
+            fusion="rrf",
             limit=limit,
             min_score=min_similarity,
             depth=min(limit * 2, MAX_LIMIT),

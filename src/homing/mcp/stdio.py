@@ -32,6 +32,7 @@ def serve(app: Homing) -> None:
     wire = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     server = mcp_server(app)
+    _embed_what_waits(app)
     sys.stdout.flush()
     # The transport takes standard output for itself before anything else runs, and leads the rest to standard error.
     os.dup2(wire, STDOUT)
@@ -47,6 +48,13 @@ async def _serve(server: MCPServer[Any], app: Homing) -> None:
     async with anyio.create_task_group() as beside:
         beside.start_soon(anyio.to_thread.run_sync, _warm, app)
         await server.run_stdio_async()
+
+
+def _embed_what_waits(app: Homing) -> None:
+    try:
+        app.engine.start()
+    except HomingError as error:
+        log.warning("nothing is embedded in the background: %s", error)
 
 
 def _warm(app: Homing) -> None:

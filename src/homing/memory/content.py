@@ -35,8 +35,8 @@ class ContentStore:
     """Memories of some kind. What is saved is durable, and found by words, when the call returns.
 
     Over an engine its vector follows in the background. Over a plain store nothing is embedded, and everything else
-    works the same; `embed` is then told of each text that was saved, and of each that was deleted as None, for whoever
-    wants to embed it: the `enqueue` of an EmbeddingBuffer, say.
+    works the same; `embed` is called with each text that was saved, and with None for each that was deleted, so that
+    somebody else may embed it: the `enqueue` of an EmbeddingBuffer, say.
     """
 
     collections: ClassVar[tuple[str, ...]] = COLLECTIONS
@@ -134,6 +134,31 @@ class ContentStore:
             for one in unwanted:
                 self._embed(EmbedRequest(collection, one, None))
         return count
+
+    def list_again(self, collection: str) -> None:
+        """Make rows for records that have none, and remove rows of records that are gone: what `list` goes by.
+
+        Both are written together; records that were copied into the store from another one come without.
+        """
+        self._check(collection)
+        scope = self._engine.collection(collection).scope
+
+        def work(transaction: Transaction) -> None:
+            now, there = transaction.now(), self._store.ids(collection)
+            rows = transaction.rows("SELECT id FROM memories WHERE collection = $1", collection)
+            known = {key for (key,) in rows}
+            gone = sorted(known.difference(there))
+            transaction.rows("DELETE FROM memories WHERE collection = $1 AND id = ANY($2)", collection, gone)
+            missing = [key for key in there if key not in known]
+            transaction.each(
+                "INSERT INTO memories(collection, id, session_key, created, updated) VALUES ($1, $2, $3, $4, $4)",
+                (
+                    (collection, record.id, entry_of(record, now, now).session_key, now)
+                    for record in self._store.get(collection, missing, embeddings=False)
+                ),
+            )
+
+        self._database.write(work, scope)
 
     def _write(self, collection: str, make: Callable[[], Entry]) -> Entry:
         """Keep the entry that `make` gives inside the transaction, where nobody else changes this collection."""

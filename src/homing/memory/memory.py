@@ -37,6 +37,7 @@ class Memory:
         hybrid: HybridOptions | None = None,
         enabled: bool = True,
     ) -> None:
+        engine.check_transactional("memories")
         self._engine = engine
         self._options = options or RetrieveOptions()
         self._enabled = enabled
@@ -76,8 +77,11 @@ class Memory:
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Ask again for every vector that is missing, dead letters included; returns how many were asked for.
 
-        `progress` is told how many that are so far, and how many there will be.
+        `progress` is called with how many that are so far, and how many there will be. What was copied into the store
+        is listed from then on, too.
         """
+        for name in self.collections:
+            self._content.list_again(name)
         store, asked = self._engine.store, 0
         if not self._engine.models.embeds:
             return 0

@@ -19,6 +19,7 @@ from homing.models.choice import Models
 from homing.models.records import LLMModel
 from homing.models.switch_log import SwitchLog
 from homing.models.vector_holder import CollectionStatus, HoldsVectors
+from homing.stores.store import ModelInfo
 
 BATCH = 128
 """Texts embedded and written together: enough for one request, few enough that little is lost with a killed process."""
@@ -122,7 +123,7 @@ class ModelSwitch:
         before, now = config.get_model(previous), config.ensure_default_embedding_model()
         identity = self._models.adapter(before).id
         held = list(self._held())
-        if held and not any(space.model == identity for one in held for space in one.models):
+        if held and not any(space.model == identity and space.embedded for one in held for space in one.models):
             raise NotFound(
                 f"the vectors of {before.model_key} are not kept any more; "
                 f"embed again with `homing models default {before.model_key}`"
@@ -152,9 +153,15 @@ class ModelSwitch:
 
     def _held(self) -> Iterator[CollectionStatus]:
         for engine in self._engines():
+            wishes = {wish.collection: wish.model for wish in engine.wanted.all()}
             for info in engine.store.collections():
                 if info.embedded:
-                    yield CollectionStatus(info.name, info.records, tuple(engine.store.models(info.name)))
+                    name = f"{info.name} ({engine.user})" if engine.user else info.name
+                    models = engine.store.models(info.name)
+                    wanted = wishes.get(info.name, models[0].model)
+                    if all(one.model != wanted for one in models):
+                        models.append(ModelInfo(wanted, 0, 0, served=False))
+                    yield CollectionStatus(name, info.records, tuple(models))
 
     def _outdated(self, identity: str) -> set[tuple[int, str]]:
         return {

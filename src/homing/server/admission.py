@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from homing.errors import Unauthorized
+from homing.errors import StoreError, Unauthorized
 from homing.server.access import Caller
 from homing.server.access import Scope as Reach
 from homing.server.rate_limit import RateLimit
@@ -37,7 +37,13 @@ class Admission:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        identity = self._identify(scope)
+        try:
+            identity = self._identify(scope)
+        except StoreError:
+            # Without the database nobody can say who they are; how the server does is told all the same.
+            if scope["path"] not in PUBLIC:
+                raise
+            identity = None
         if identity is None:
             await self._app(scope, receive, send)
             return

@@ -30,6 +30,7 @@ from homing.errors import (
     NotFound,
     Overloaded,
     StoreBusy,
+    StoreClosed,
     StoreReadOnly,
     StoreUnavailable,
     TextTooLong,
@@ -64,6 +65,7 @@ STATUSES: tuple[tuple[type[HomingError], int], ...] = (
     (MissingExtra, 503),
     (LanceSearchError, 503),
     (StoreBusy, 503),
+    (StoreClosed, 503),
     (StoreReadOnly, 503),
     (StoreUnavailable, 503),
 )

@@ -11,7 +11,7 @@ from homing.doctor.finding import Finding
 from homing.documents.chunk import Chunk
 from homing.documents.importing import Imported
 from homing.documents.saved import Saved
-from homing.engine.work import Backlog, DeadLetter
+from homing.engine.work_state import Backlog, DeadLetter
 from homing.knowledge import FileInfo, Uploaded
 from homing.memory.entry import Entry
 from homing.models.vector_holder import CollectionStatus

@@ -1,6 +1,6 @@
 """Recall over four collections at once and one after the other; what saving costs; how fast the background embeds.
 
-    python bench/rag.py [--each 25000] [--rounds 60] [--repeats 5] [--texts 2000]
+    python bench/memory.py [--each 25000] [--rounds 60] [--repeats 5] [--texts 2000]
 
 At once and one after the other take turns on each question, and of the repeats the fastest counts: what else the
 machine does is not what is compared. Where all cores are busy there is nothing to gain from asking at once.
@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from homing.buffer.embedding_buffer import BufferOptions
-from homing.rag.content import KnowledgeStore
-from homing.rag.memory import COLLECTIONS, Rag
 
-from homing.database.sqlite import SqliteDatabase
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.engine import Engine
+from homing.memory import KnowledgeStore, Memory
+from homing.memory.content import COLLECTIONS
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Store
@@ -73,35 +72,29 @@ class Words:
         return " ".join(self._chance.choices(self._words, self._weights, k=words))
 
 
-def fill(path: Path, store: Store, each: int) -> None:
-    """Content through the content stores' own table, vectors in large batches: the setting, not what is measured."""
-    words, embedder, database = Words(3), RandomVectors(), SqliteDatabase(path)
+def fill(store: Store, each: int) -> None:
+    """Records with their vectors in large batches: the setting, not what is measured."""
+    words, embedder = Words(3), RandomVectors()
     for collection in COLLECTIONS:
         for start in range(0, each, 5_000):
             texts = {f"{at:06}": words.text() for at in range(start, min(each, start + 5_000))}
-            with database.writing() as connection:
-                connection.executemany(
-                    "INSERT INTO content VALUES (?, ?, ?, '', '', '[]', '{}', 0, 0)",
-                    [(collection, key, text) for key, text in texts.items()],
-                )
             rows = embedder.embed(list(texts.values()))
             store.upsert(
                 VectorRecord(key, collection, row, {}, text, embedder.id)
                 for (key, text), row in zip(texts.items(), rows, strict=True)
             )
-    database.close()
 
 
-def opened(folder: Path, embedder: EmbeddingProvider, buffering: BufferOptions | None = None) -> tuple[Rag, Store]:
+def opened(folder: Path, embedder: EmbeddingProvider) -> tuple[Memory, Engine]:
     """A memory in a folder."""
-    store = SqliteStore(folder / "homing.db")
-    return Rag(store=store, embedder=embedder, database=folder / "homing.db", buffering=buffering), store
+    engine = Engine(SqliteStore(folder / "homing.db"), embedder)
+    return Memory(engine), engine
 
 
 def recall(folder: Path, each: int, rounds: int, repeats: int) -> dict[str, Any]:
     """The same questions at once and one collection after the other, taking turns."""
-    rag, store = opened(folder, RandomVectors())
-    fill(folder / "homing.db", store, each)
+    memory, engine = opened(folder, RandomVectors())
+    fill(engine.store, each)
     words = Words(11)
     questions = [words.question() for _ in range(rounds)]
 
@@ -118,7 +111,7 @@ def recall(folder: Path, each: int, rounds: int, repeats: int) -> dict[str, Any]
                 for name, steps in ways.items():
                     started = time.perf_counter()
                     for collections in steps:
-                        rag.retrieve(question, collections=collections, mode=mode)
+                        memory.recall(question, collections=collections, mode=mode)
                     spent[name].append((time.perf_counter() - started) * 1000)
             for name in ways:
                 fastest[name].append(min(spent[name]))
@@ -128,23 +121,23 @@ def recall(folder: Path, each: int, rounds: int, repeats: int) -> dict[str, Any]
             "serial_ms": round(medians["serial"], 1),
             "times faster": round(medians["serial"] / medians["parallel"], 2),
         }
-    rag.close()
-    store.close()
+    engine.close()
+    engine.store.close()
     return found
 
 
 def saving(folder: Path, model: EmbeddingProvider, count: int) -> dict[str, Any]:
     """What a save costs the caller while the background embeds with the real model, beside embedding in the call."""
-    rag, store = opened(folder, model)
+    memory, engine = opened(folder, model)
     words = Words(5)
     texts = [words.text() for _ in range(count)]
     spent = []
     for text in texts:
         started = time.perf_counter()
-        rag.remember("knowledge", text)
+        memory.remember("knowledge", text)
         spent.append((time.perf_counter() - started) * 1000)
-    rag.close(None)
-    store.close()
+    engine.close(None)
+    engine.store.close()
     inline = []
     for text in texts[: count // 10]:
         started = time.perf_counter()
@@ -159,20 +152,23 @@ def saving(folder: Path, model: EmbeddingProvider, count: int) -> dict[str, Any]
 
 
 def background(folder: Path, model: EmbeddingProvider, count: int) -> dict[str, Any]:
-    """Texts per second from queue to store, beside the model alone on the same texts in the same batches."""
-    rag, store = opened(folder, model)
-    words, database = Words(9), SqliteDatabase(folder / "homing.db")
+    """Texts per second from waiting to embedded, beside the model alone on the same texts in the same batches."""
+    memory, engine = opened(folder, model)
+    words = Words(9)
     texts = [words.text() for _ in range(count)]
-    unembedded = KnowledgeStore(database)
+    unembedded = KnowledgeStore(engine.store)
     for text in texts:
         unembedded.save(text)
-    database.close()
-    rag.backfill()
-    through, through_cpu = _timed(rag.buffer.flush)
-    batches = [texts[at : at + 32] for at in range(0, count, 32)]
+
+    def embed() -> None:
+        memory.reindex()
+        engine.flush()
+
+    through, through_cpu = _timed(embed)
+    batches = [texts[at : at + 64] for at in range(0, count, 64)]
     alone, alone_cpu = _timed(lambda: [model.embed([f"{text} alone" for text in batch]) for batch in batches])
-    rag.close()
-    store.close()
+    engine.close()
+    engine.store.close()
     return {
         "texts": count,
         "texts_per_s": round(count / through),
@@ -223,7 +219,7 @@ def main() -> None:
     show("In the background", [embedded])
     show("Memory", [memory])
     write(
-        HERE / "results" / "rag.json",
+        HERE / "results" / "memory.json",
         {
             "machine": machine(),
             "records": chosen.each * len(COLLECTIONS),
