@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +17,8 @@ import pytest
 
 from homing.config import Settings
 from homing.doctor import diagnose
+from homing.documents import DocumentService
+from homing.engine import Engine
 from homing.testing.fake import FakeEmbedder
 from tests.documents import rival
 from tests.documents.novel import Library
@@ -24,24 +26,40 @@ from tests.documents.novel import Library
 ROUNDS = 60
 
 
-def check_in_order(folder: Path, names: Iterable[str], rounds: int) -> None:
+def check_in_order(documents: DocumentService, engine: Engine, names: Iterable[str]) -> None:
+    """For every id, text = words = vectors, and every word finds the paragraphs that have it now."""
+    assert documents.flush(120)
+    chunks = [one for info in documents.documents("p") for one in documents.chunks("p", info.id)]
+    store = engine.store
+    assert store.check() == []
+    assert documents.check() == []
+    assert store.ids("documents") == sorted(one.id for one in chunks)
+    assert store.pending("documents") == engine.work.waiting() == 0
+    assert {one.id: one.text for one in store.records("documents")} == {one.id: one.text for one in chunks}
+    holders: dict[str, list[str]] = {}
+    for chunk in chunks:
+        holders.setdefault(chunk.text.split()[0], []).append(chunk.id)
+    assert holders
+    for name in names:
+        for word in rival.words(name, ROUNDS):
+            hits = documents.search("p", word, mode="keyword", top_k=100)
+            assert sorted(hit.id for hit in hits) == sorted(holders.get(word, [])), word
+
+
+def write_all(services: Sequence[DocumentService], names: Sequence[str]) -> None:
+    writers = [
+        threading.Thread(target=rival.write, args=(service, name, ROUNDS))
+        for service, name in zip(services, names, strict=True)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+
+def check_folder(folder: Path, names: Iterable[str]) -> None:
     with closing(Library(folder, FakeEmbedder(32))) as library:
-        documents, store = library.documents, library.store
-        assert documents.flush(120)
-        chunks = [one for info in documents.documents("p") for one in documents.chunks("p", info.id)]
-        assert store.check() == []
-        assert documents.check() == []
-        assert store.ids("documents") == sorted(one.id for one in chunks)
-        assert store.pending("documents") == library.engine.work.waiting() == 0
-        assert {one.id: one.text for one in store.records("documents")} == {one.id: one.text for one in chunks}
-        holders: dict[str, list[str]] = {}
-        for chunk in chunks:
-            holders.setdefault(chunk.text.split()[0], []).append(chunk.id)
-        assert holders
-        for name in names:
-            for word in rival.words(name, rounds):
-                hits = documents.search("p", word, mode="keyword", top_k=100)
-                assert sorted(hit.id for hit in hits) == sorted(holders.get(word, [])), word
+        check_in_order(library.documents, library.engine, names)
     findings = diagnose(Settings(data=folder, embedding={"provider": ""}))
     assert [one for one in findings if one.status == "fail"] == []
 
@@ -49,16 +67,8 @@ def check_in_order(folder: Path, names: Iterable[str], rounds: int) -> None:
 def test_threads(tmp_path: Path) -> None:
     names = ("a", "b", "c")
     with closing(Library(tmp_path, FakeEmbedder(32))) as one, closing(Library(tmp_path, FakeEmbedder(32))) as two:
-        services = [one.documents, one.documents, two.documents]
-        writers = [
-            threading.Thread(target=rival.write, args=(service, name, ROUNDS))
-            for service, name in zip(services, names, strict=True)
-        ]
-        for writer in writers:
-            writer.start()
-        for writer in writers:
-            writer.join()
-    check_in_order(tmp_path, names, ROUNDS)
+        write_all([one.documents, one.documents, two.documents], names)
+    check_folder(tmp_path, names)
 
 
 @pytest.mark.slow
@@ -82,4 +92,4 @@ def test_processes(tmp_path: Path) -> None:
     for process in writers:
         process.communicate()
         assert process.returncode == 0
-    check_in_order(tmp_path, names, ROUNDS)
+    check_folder(tmp_path, names)

@@ -95,6 +95,7 @@ class Reindexer:
             if worked or not self._engine.work.held():
                 break
             time.sleep(LOOK)
+        progress(max(0, total - left), total)
         return Reindexed(len(rows), total, max(0, start - left), repaired, removed, left, canceled)
 
     def _waiting(self, rows: Sequence[Row]) -> int:
