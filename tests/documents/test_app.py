@@ -143,10 +143,10 @@ def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -
     library = Library(tmp_path, FakeEmbedder(32))
     library.documents.save("p", "d", novel(6))
     assert library.documents.flush(20)
-    first, second, third, *_ = records = list(library.store.records("documents"))
+    first, second, third, *_ = records = list(library.store.records("paragraphs"))
     assert told()[0] == "ok"
     library.store.write([replace(first, text="索引里的另一段话", embedding=None, model="")])
-    library.store.delete("documents", [second.id])
+    library.store.delete("paragraphs", [second.id])
     library.store.write([replace(third, metadata={"project": "q", "document": "d"}, embedding=None, model="")])
     library.store.write([replace(first, id="000000000000.7", embedding=None, model="")])
     status, detail = told()
@@ -158,7 +158,7 @@ def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -
     assert (report.embedded, report.removed, report.waiting) == (2, 1, 0)
     assert library.documents.check() == library.store.check() == []
     assert told() == ("ok", "1 documents in 1 projects, 6 paragraphs")
-    assert [one.id for one in library.store.records("documents")] == [one.id for one in records]
+    assert [one.id for one in library.store.records("paragraphs")] == [one.id for one in records]
     library.close()
 
 

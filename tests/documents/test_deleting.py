@@ -46,13 +46,13 @@ def test_a_deleted_document_is_gone_everywhere(library: Library) -> None:
     documents.save("p", "秘密文件", f"{novel(30, seed=3)}\n\n{SECRET}")
     assert documents.flush(10)
     assert mentions(library.path, "月光", "宝盒")
-    before = {record.id for record in library.store.records("documents")}
+    before = {record.id for record in library.store.records("paragraphs")}
     gone = {chunk.id for chunk in documents.chunks("p", "秘密文件")}
     assert documents.delete("p", "秘密文件") is True
     assert len(documents.search("p", "月光宝盒", mode="keyword")) == 0
     assert documents.flush(10)
     assert mentions(library.path, "月光", "宝盒", "秘密文件") == []
-    assert {record.id for record in library.store.records("documents")} == before - gone
+    assert {record.id for record in library.store.records("paragraphs")} == before - gone
     assert library.store.check() == []
     rows = everything(library.path)
     assert rows["work"] == []
@@ -69,7 +69,7 @@ def test_a_deleted_project_is_gone_everywhere(library: Library) -> None:
     assert documents.delete_project("绝密项目") == 2
     assert documents.flush(10)
     assert [one.id for one in documents.projects()] == ["other"]
-    assert {one.metadata["project"] for one in library.store.records("documents")} == {"other"}
+    assert {one.metadata["project"] for one in library.store.records("paragraphs")} == {"other"}
     assert mentions(library.path, "月光", "宝盒", "绝密") == []
     assert library.store.check() == []
     rows = everything(library.path)

@@ -79,11 +79,11 @@ def test_what_was_acknowledged_is_there_and_nothing_else(tmp_path: Path) -> None
             assert len(chunks) == sum(len(split(text)) for text in state.values())
             assert library.store.check() == []
             assert documents.check() == []
-            assert library.store.ids("documents") == sorted(one.id for one in chunks)
+            assert library.store.ids("paragraphs") == sorted(one.id for one in chunks)
             assert asked(library) <= {one.id for one in chunks}
             if round_ % 2:
                 assert documents.flush(60)
-                assert library.store.pending("documents") == 0
+                assert library.store.pending("paragraphs") == 0
                 assert library.store.check() == []
 
 

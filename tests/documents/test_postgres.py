@@ -61,14 +61,14 @@ def test_documents_are_saved_edited_found_moved_mended_and_deleted(opened: Opene
     moved = documents.chunks("q", "e", embeddings=True)
     assert [one.id for one in moved] == ids
     assert all(one.embedding is not None and not one.pending for one in moved)
-    engine.store.delete("documents", ids[:5])
+    engine.store.delete("paragraphs", ids[:5])
     assert len(documents.check()) == 5
     assert documents.reindex().embedded == 5
     assert documents.check() == engine.store.check() == []
     assert documents.update_config(top_k=3).top_k == documents.config().top_k == 3
     assert documents.delete("q", "e")
     assert documents.delete_project("p") == 1
-    assert engine.store.ids("documents") == []
+    assert engine.store.ids("paragraphs") == []
     assert engine.work.waiting() == 0
 
 

@@ -78,13 +78,13 @@ def test_what_the_index_lost_is_embedded_again_and_leftovers_go(library: Library
     documents.save("p", "d", novel(30))
     assert documents.flush(10)
     ids = [chunk.id for chunk in documents.chunks("p", "d")]
-    library.store.delete("documents", ids[:5])
-    library.store.upsert([VectorRecord("stranger.7", "documents", None, {"project": "p"}, "不知道从哪里来的一段")])
+    library.store.delete("paragraphs", ids[:5])
+    library.store.upsert([VectorRecord("stranger.7", "paragraphs", None, {"project": "p"}, "不知道从哪里来的一段")])
     embedder.texts.clear()
     report = documents.reindex("p")
     assert (report.embedded, report.removed) == (5, 1)
     assert len(embedder.texts) == 5
-    assert {record.id for record in library.store.records("documents")} == set(ids)
+    assert {record.id for record in library.store.records("paragraphs")} == set(ids)
 
 
 def test_damaged_vectors_are_found_and_made_again(library: Library, embedder: FakeEmbedder) -> None:
@@ -92,12 +92,12 @@ def test_damaged_vectors_are_found_and_made_again(library: Library, embedder: Fa
     documents.save("p", "d", novel(40))
     assert documents.flush(10)
     ids = [chunk.id for chunk in documents.chunks("p", "d")]
-    damage(library.path, "documents", ids[3], np.full(128, np.nan, np.float32))
-    damage(library.path, "documents", ids[9], np.zeros(128, np.float32))
+    damage(library.path, "paragraphs", ids[3], np.full(128, np.nan, np.float32))
+    damage(library.path, "paragraphs", ids[9], np.zeros(128, np.float32))
     embedder.texts.clear()
     report = documents.reindex("p")
     assert (report.repaired, report.embedded) == (2, 2)
-    vectors = np.stack([record.embedding for record in library.store.records("documents")])  # type: ignore[misc]
+    vectors = np.stack([record.embedding for record in library.store.records("paragraphs")])  # type: ignore[misc]
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
     assert library.store.check() == []
     assert documents.reindex("p").repaired == 0
@@ -146,7 +146,7 @@ def test_one_document_can_be_reindexed(library: Library, embedder: FakeEmbedder)
     documents.save("p", "a", novel(10))
     documents.save("p", "b", novel(10, seed=2))
     assert documents.flush(10)
-    library.store.delete("documents", [record.id for record in library.store.records("documents")])
+    library.store.delete("paragraphs", [record.id for record in library.store.records("paragraphs")])
     report = documents.reindex("p", document="b")
     assert (report.documents, report.embedded) == (1, 10)
     assert documents.reindex().embedded == 10
@@ -192,7 +192,7 @@ def test_killed_again_and_again_it_goes_on_and_embeds_nothing_twice_but_the_batc
     with closing(Library(tmp_path, FakeEmbedder(32))) as library:
         assert library.documents.reindex().embedded == 0
         assert library.store.check() == []
-        assert all(record.embedding is not None for record in library.store.records("documents"))
+        assert all(record.embedding is not None for record in library.store.records("paragraphs"))
 
 
 def prepare(folder: Path, text: str) -> None:

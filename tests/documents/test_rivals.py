@@ -33,9 +33,9 @@ def check_in_order(documents: DocumentService, engine: Engine, names: Iterable[s
     store = engine.store
     assert store.check() == []
     assert documents.check() == []
-    assert store.ids("documents") == sorted(one.id for one in chunks)
-    assert store.pending("documents") == engine.work.waiting() == 0
-    assert {one.id: one.text for one in store.records("documents")} == {one.id: one.text for one in chunks}
+    assert store.ids("paragraphs") == sorted(one.id for one in chunks)
+    assert store.pending("paragraphs") == engine.work.waiting() == 0
+    assert {one.id: one.text for one in store.records("paragraphs")} == {one.id: one.text for one in chunks}
     holders: dict[str, list[str]] = {}
     for chunk in chunks:
         holders.setdefault(chunk.text.split()[0], []).append(chunk.id)

@@ -111,7 +111,7 @@ def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> 
             chunks = documents.chunks("p", "d")
             assert all(text[one.start_offset : one.end_offset] == one.text for one in chunks)
             assert documents.flush(20)
-            kept = {record.id: record for record in library.store.records("documents")}
+            kept = {record.id: record for record in library.store.records("paragraphs")}
             assert {one.id for one in chunks} == set(kept)
             assert all(kept[one.id].text == one.text and kept[one.id].embedding is not None for one in chunks)
             assert library.store.check() == []

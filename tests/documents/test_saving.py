@@ -145,7 +145,7 @@ def test_two_services_on_one_file_write_one_document(tmp_path: Path) -> None:
     assert one.documents.flush(20)
     chunks = one.documents.chunks("p", "d")
     assert [chunk.text for chunk in chunks] == parts
-    assert {record.id for record in one.store.records("documents")} == {chunk.id for chunk in chunks}
+    assert {record.id for record in one.store.records("paragraphs")} == {chunk.id for chunk in chunks}
     assert one.documents.reindex().embedded == 0
     one.close()
     two.close()

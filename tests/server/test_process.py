@@ -47,7 +47,7 @@ def test_told_to_stop_it_embeds_what_waits_and_loses_nothing(tmp_path: Path) -> 
         assert app.memory.count("knowledge") == 120
         assert app.engine.work.waiting() == 0
         embedded = {info.name: info.embedded for info in app.store.collections()}
-        assert embedded == {"knowledge": 120, "documents": 2}
+        assert embedded == {"knowledge": 120, "paragraphs": 2}
     assert KEY not in told
 
 

@@ -113,11 +113,11 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
         assert engine.store.check() == []
         assert list(disagreements(engine.database, engine.store)) == []
         chunks = {one.id for info in documents.documents("soak") for one in documents.chunks("soak", info.id)}
-        assert set(engine.store.ids("documents")) == chunks
+        assert set(engine.store.ids("paragraphs")) == chunks
         if number % 4 == 3:
             assert engine.flush(120)
-            assert engine.store.pending("documents") == engine.store.pending("knowledge") == 0
-            assert {one.model for one in engine.store.records("documents")} <= {f"fake/{model}@32"}
+            assert engine.store.pending("paragraphs") == engine.store.pending("knowledge") == 0
+            assert {one.model for one in engine.store.records("paragraphs")} <= {f"fake/{model}@32"}
             for info in documents.documents("soak"):
                 for chunk in documents.chunks("soak", info.id):
                     word = chunk.text.split()[0]

@@ -9,7 +9,7 @@ from homing.documents.layout import Stored
 from homing.documents.splitting import embedded_text
 from homing.records import VectorRecord
 
-COLLECTION = "documents"
+COLLECTION = "paragraphs"
 """The one collection of all projects, so that a search over everything does not grow with their number."""
 
 
