@@ -100,6 +100,16 @@ def test_what_rests_is_embedded_early_when_it_fills_a_batch(tmp_path: Path) -> N
     parts.close()
 
 
+def test_what_rests_goes_on_resting_while_others_are_due(tmp_path: Path) -> None:
+    parts = Parts(tmp_path / "homing.db", options=WorkerOptions(batch_size=3))
+    parts.put({"typed": "a paragraph that is still being typed"}, settle=3600)
+    parts.put(texts(10), priority=IMPORT)
+    parts.engine.start()
+    parts.until(lambda: parts.engine.work.waiting() == 1)
+    assert "typed" not in parts.embedded()
+    parts.close()
+
+
 def test_what_rests_is_embedded_early_when_it_is_flushed_or_the_process_ends(parts: Parts) -> None:
     parts.put({"a": "一"}, settle=3600)
     assert parts.engine.flush()
@@ -293,6 +303,17 @@ class TestEnding:
         parts.engine.start()
         assert parts.engine.worker.stop() == 0
         assert len(parts.embedded()) == 9
+        parts.close()
+
+    def test_a_model_that_does_not_answer_keeps_nobody_longer_than_the_time_for_it(self, tmp_path: Path) -> None:
+        held = Held()
+        parts = Parts(tmp_path / "homing.db", held)
+        parts.put(texts(3))
+        assert not parts.engine.flush(0.01)
+        assert parts.engine.worker.stop(0.01) == 3
+        held.go.set()
+        assert parts.engine.flush()
+        assert len(parts.embedded()) == 3
         parts.close()
 
     def test_what_outlives_its_stop_is_free_for_the_next_at_once(self, tmp_path: Path) -> None:

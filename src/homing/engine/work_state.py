@@ -126,18 +126,21 @@ class WorkState:
 
         return self._database.read(work)
 
-    def has(self, count: int, *, fresh: bool = False) -> bool:
-        """Whether at least so many rows wait; with `fresh`, of those that never failed and that nobody holds."""
-        [(found,)] = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT count(*) FROM (SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
-                "AND ($2 = 0 OR (error = '' AND owner = '')) LIMIT $3) AS found",
+    def has(self, count: int, *, resting: bool = False) -> bool:
+        """Whether at least so many rows wait; with `resting`, that are not due yet because they were just written."""
+
+        def work(transaction: Transaction) -> bool:
+            found = transaction.rows(
+                "SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
+                "AND ($2 = 0 OR (error = '' AND owner = '' AND due > $3)) LIMIT $4",
                 self._user,
-                int(fresh),
+                int(resting),
+                transaction.now(),
                 count,
             )
-        )
-        return int(found) >= count
+            return len(found) >= count
+
+        return self._database.read(work)
 
     def untried(self, collection: str, ids: Sequence[str]) -> int:
         """How many of these wait for a vector of the model that serves the collection, and never failed."""

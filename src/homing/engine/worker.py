@@ -115,14 +115,18 @@ class Worker:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         self._work.flush()
-        while deadline is None or time.monotonic() < deadline:
-            if self.run_batch(early=True) or self.follow():
-                continue
-            if not self._work.held():
-                break
-            with self._wake:
-                self._wake.wait(HELD_POLL)
+        self._repeat(
+            lambda over: self.run_batch(early=True, stopping=over) or self.follow() or self._wait_for_others(), deadline
+        )
         return self._work.waiting() == 0
+
+    def _wait_for_others(self) -> bool:
+        """Wait a moment for what others are at; whether they are at anything."""
+        if not self._work.held():
+            return False
+        with self._wake:
+            self._wake.wait(HELD_POLL)
+        return True
 
     def wait_idle(self) -> None:
         """Wait until no batch is under way in this process."""
@@ -136,17 +140,15 @@ class Worker:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while drain and (deadline is None or time.monotonic() < deadline):
-                if not self.run_batch(early=True, mine=True):
-                    break
+            if drain:
+                self._repeat(lambda over: self.run_batch(early=True, mine=True, stopping=over), deadline)
         finally:
             self._stopping.set()
             self.notify()
             for thread in self._threads:
                 thread.join(None if deadline is None else _left(deadline))
-            late = any(thread.is_alive() for thread in self._threads)
             self._threads = []
-        if late:
+        if self.at_work:
             # Its lease would keep the texts from whoever opens this next in the same process.
             with self._claiming:
                 self._work.release_all()
@@ -154,6 +156,27 @@ class Worker:
         if left and drain and self._work.waiting(mine=True):
             log.warning("closing with %d texts that wait for their vectors; the next process carries on", left)
         return left
+
+    def _repeat(self, step: Callable[[threading.Event], bool], deadline: float | None) -> None:
+        """Repeat a step until it finds nothing to do or the time is over; one may be under way even then.
+
+        In a thread of its own, so that a model that does not answer takes nobody's time but its own.
+        """
+        over, failures = threading.Event(), list[HomingError]()
+
+        def work() -> None:
+            try:
+                while not over.is_set() and step(over):
+                    continue
+            except HomingError as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=work, name="homing-worker-flush", daemon=True)
+        thread.start()
+        thread.join(None if deadline is None else _left(deadline))
+        over.set()
+        if failures:
+            raise failures[0]
 
     def run_batch(
         self,
@@ -210,7 +233,7 @@ class Worker:
                 # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
                 if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
                     self._warn_when_full()
-                    many = self._work.has(self._options.batch_size, fresh=True)
+                    many = self._work.has(self._options.batch_size, resting=True)
                     worked = self.run_batch(early=many, stopping=stopping) or self.follow()
                     looked = now
                 seen = version
