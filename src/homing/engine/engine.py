@@ -71,7 +71,7 @@ class Engine:
         if self.store.database is None:
             raise InvalidArgument(
                 f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
-                "and move what is there with `homing store copy`, or load it in bulk with `homing bulk`"
+                "and move what is there with `homing store copy`"
             )
 
     def start(self) -> None:
