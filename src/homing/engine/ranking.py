@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from homing.stores.store import Measured
+from homing.stores.store import Measured, Words
 
 LIFT = 0.5
 """How much a shared rare word shortens the distance; measured, see bench/skills.py."""
@@ -34,14 +34,22 @@ class Ranked:
         return self.similarity - (self.cosine or 0.0)
 
 
-def rank(candidates: Sequence[Measured], *, mass: float, rarest: float) -> list[Ranked]:
-    """The candidates, the nearest first; ties by id."""
-    ranked = [Ranked(one.id, _similarity(one, mass, rarest), one.cosine, one.bm25) for one in candidates]
+def rank(candidates: Sequence[Measured], words: Words) -> list[Ranked]:
+    """The candidates, the nearest first; ties by id. `words` says what the words of the query are worth."""
+    ranked = [
+        Ranked(one.id, similarity(one.cosine, *worth(one.bm25, words)), one.cosine, one.bm25) for one in candidates
+    ]
     return sorted(ranked, key=lambda one: (-one.similarity, one.id))
 
 
-def _similarity(one: Measured, mass: float, rarest: float) -> float:
-    if one.cosine is None:
-        return one.bm25 / mass if mass > 0 else 0.0
-    evidence = one.bm25 / rarest if rarest > 0 else 0.0
-    return 1 - (1 - one.cosine) * math.exp(-LIFT * evidence)
+def similarity(cosine: float | None, evidence: float, coverage: float) -> float:
+    """How near something is by both measures; by words alone where it has no vector."""
+    return coverage if cosine is None else 1 - (1 - cosine) * math.exp(-LIFT * evidence)
+
+
+def worth(bm25: float, words: Words) -> tuple[float, float]:
+    """The evidence of a BM25, and the share of the query's mass that it covers, in [0, 1)."""
+    return (
+        bm25 / words.rarest if words.rarest > 0 else 0.0,
+        bm25 / words.mass if words.mass > 0 else 0.0,
+    )
