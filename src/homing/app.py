@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from homing.memory.memory import Memory
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
-    from homing.skills.service import ToolRetrievalService
+    from homing.skills.service import SkillService
     from homing.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Homing:
         """Changes the default model without costing anybody an answer."""
         from homing.models.switch import ModelSwitch
 
-        return ModelSwitch(self.models, self._engines, self._other_vectors)
+        return ModelSwitch(self.models, self._engines)
 
     def _engines(self) -> list[Engine]:
         from homing.engine.engine import Engine
@@ -115,11 +115,6 @@ class Homing:
 
         users = [store for store in self.stores[1:] if isinstance(store, KeepsUsersApart)]
         return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]
-
-    def _other_vectors(self) -> list[ToolRetrievalService]:
-        # Opening the skills costs seconds and a library; nobody pays for them who has none. Shared ones are not ours.
-        mine = self._shared is None and (self.settings.data / "skills.lance").exists()
-        return [self.skills] if mine else []
 
     @property
     def embedder(self) -> EmbeddingProvider | None:
@@ -191,13 +186,11 @@ class Homing:
         return SavedDevices(self.database, embedder=self._embedder_to_keep())
 
     @cached_property
-    def skills(self) -> ToolRetrievalService:
+    def skills(self) -> SkillService:
         """Folders with a SKILL.md, and the right one for a request."""
-        from homing.skills.service import ToolRetrievalService
+        from homing.skills.service import SkillService
 
-        if self._shared is not None:
-            return self._shared.skills
-        return ToolRetrievalService(self.settings.data, models=self.models)
+        return SkillService(lambda: self.engine, self.settings.data) if self._shared is None else self._shared.skills
 
     def folder(self, folder: str | Path) -> FollowedFolder:
         """The text files below a folder, as documents of a project that follows it."""
@@ -244,8 +237,6 @@ class Homing:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
         if "documents" in self.__dict__:
             self.documents.close()
-        if self._shared is None and "skills" in self.__dict__:
-            self.skills.close()
         if "engine" in self.__dict__:
             self.engine.close()
         if "store" in self.__dict__:

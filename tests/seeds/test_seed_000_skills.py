@@ -18,6 +18,8 @@ from homing.embedders.local import LocalProvider
 from homing.errors import LanceSearchError
 from homing.skills import Skill, ToolRetrievalService
 from homing.stores.lance import Database, preload
+from homing.stores.lance.table import Table
+from homing.vectors import Vector
 
 SEED_SKILLS = [
     Skill("git-commit", "生成Git提交信息"),
@@ -58,6 +60,18 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
+def skills_table(tmp_path: Path) -> Table:
+    """The table of the specification, as LanceDB has it."""
+    table = Database(tmp_path / "data" / "skills.lance").table("skills")
+    assert table is not None
+    return table
+
+
+def vectors_of(service: ToolRetrievalService) -> dict[str, Vector]:
+    """The vectors of the skills by name."""
+    return {one.metadata["name"]: one.embedding for one in service.records() if one.embedding is not None}
+
+
 def test_the_first_initialisation_makes_the_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Scenario: 首次初始化"""
     service = ToolRetrievalService(tmp_path / "data")
@@ -65,8 +79,7 @@ def test_the_first_initialisation_makes_the_table(tmp_path: Path, caplog: pytest
         assert cpu_seconds(service.initialize) < 5.0
     assert "LanceDB initialized with skills table" in caplog.messages
     service.close()
-    table = Database(tmp_path / "data" / "skills.lance").table("skills")
-    assert table is not None
+    table = skills_table(tmp_path)
     assert table.schema.names == ["id", "name", "description", "tags", "vector", "metadata"]
     assert table.schema.field("vector").type.list_size == 384
 
@@ -76,13 +89,13 @@ def test_the_next_initialisation_opens_it_and_changes_nothing(tmp_path: Path, ca
     with ToolRetrievalService(tmp_path / "data") as first:
         first.index_skills(SEED_SKILLS)
         before = first.list_skills()
-        version = first._opened().version
+        version = skills_table(tmp_path).version
     second = ToolRetrievalService(tmp_path / "data")
     with caplog.at_level(logging.INFO):
         assert cpu_seconds(second.initialize) < 1.0
     assert "LanceDB initialized with skills table" not in caplog.messages
     assert second.list_skills() == before
-    assert second._opened().version == version
+    assert skills_table(tmp_path).version == version
     second.close()
 
 
@@ -126,18 +139,18 @@ def test_a_new_skill_is_indexed_once_however_often(service: ToolRetrievalService
     stored = {key: found.metadata[key] for key in ("name", "description", "tags", "path")}
     assert stored == skill
     assert found.metadata["indexedAt"] > 1704067200000
-    assert service._opened().read().embedded == 1
+    assert [record.embedding is not None for record in service.records()] == [True]
 
 
 def test_an_updated_skill_overwrites_its_record(seeded: ToolRetrievalService) -> None:
     """Scenario: 更新已索引Skills"""
-    before = seeded._opened().read()
+    before = vectors_of(seeded)
     seeded.update_skill(Skill("file-read", "把照片里的文字识别出来"))
-    after = seeded._opened().read()
-    at = [skill.name for skill in after.skills].index("file-read")
-    assert len(after.skills) == 3
-    assert after.skills[at].description == "把照片里的文字识别出来"
-    assert not np.array_equal(before.heads[at], after.heads[at])
+    after = vectors_of(seeded)
+    skills = {skill.name: skill for skill in seeded.list_skills()}
+    assert len(skills) == len(after) == 3
+    assert skills["file-read"].description == "把照片里的文字识别出来"
+    assert not np.array_equal(before["file-read"], after["file-read"])
 
 
 def test_the_skill_for_a_request_is_found(seeded: ToolRetrievalService) -> None:
@@ -213,9 +226,8 @@ def test_a_changed_skill_is_indexed_again(service: ToolRetrievalService, tmp_pat
 
 def test_similarity_is_the_cosine(seeded: ToolRetrievalService) -> None:
     """Scenario: 相似度计算验证"""
-    contents = seeded._opened().read()
     query = LocalProvider().embed(["数学计算"], kind="query")[0]
-    by_name = dict(zip((skill.name for skill in contents.skills), contents.heads, strict=True))
+    by_name = vectors_of(seeded)
     near, far = float(query @ by_name["calculate"]), float(query @ by_name["git-commit"])
     assert near > 0.5
     assert abs(far) < 0.3

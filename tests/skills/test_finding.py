@@ -3,16 +3,13 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from homing.embedders.local import LocalProvider
 from homing.errors import InvalidArgument, ModelNotReady, NotFound
 from homing.skills import Skill, ToolRetrievalService
-from homing.skills.ranking import among
-from homing.skills.terms import KeywordIndex, terms_of
+from homing.skills.finding import among
 from homing.testing.fake import FakeEmbedder
-from homing.text.tokens import query_terms
 
 MIXED = [
     Skill("git-commit", "生成Git提交信息", ("git", "版本")),
@@ -177,8 +174,7 @@ def test_skills_that_got_no_vector_get_one_when_the_model_is_back(
     service.index_skills(MIXED)
     embedder.fail_with = None
     service.find_relevant_skills("提交")
-    assert service._following is not None
-    service._following.join(20)
+    service.engine.flush()
     assert service.find_relevant_skills("提交").mode == "hybrid"
 
 
@@ -234,13 +230,3 @@ def test_many_threads_may_ask_and_index_at_once(service: ToolRetrievalService) -
         thread.join()
     assert not failures
     assert len(service.list_skills()) == 7
-
-
-def test_keyword_evidence_ranks_like_bm25_and_counts_rare_words() -> None:
-    texts = ["git commit push", "git git git", "weather", "读取 文件 内容", "commit"]
-    index = KeywordIndex([terms_of(text) for text in texts])
-    shared = index.evidence(query_terms("commit 文件 nowhere"))
-    assert np.argsort(-shared.shared).tolist()[:2] == [3, 4] or shared.shared[4] > shared.shared[0] > 0
-    assert shared.shared[1] == shared.shared[2] == 0
-    assert 0 < shared.coverage.max() < 1
-    assert KeywordIndex([]).evidence(["a"]).shared.shape == (0,)

@@ -54,6 +54,15 @@ def add_remote(models: Models, api: LoopbackApi, width: int) -> int:
     return models.config.create_model("openai", "text-embedding-3-small", model_config=config).id
 
 
+def widths(service: ToolRetrievalService) -> dict[str, set[int]]:
+    """How wide the vectors are, by collection; 0 where a text has none."""
+    store = service.engine.store
+    return {
+        info.name: {0 if one.embedding is None else len(one.embedding) for one in store.records(info.name)}
+        for info in store.collections()
+    }
+
+
 def test_the_local_model_of_the_database_is_loaded_at_initialisation(
     service: ToolRetrievalService, models: Models, minilm: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -108,12 +117,11 @@ def test_a_new_default_holds_from_the_next_call_and_the_old_vectors_answer_meanw
     assert len(models.config.list_models("embedding")) == 2
     found = service.find_relevant_skills("帮我提交代码")
     assert (found[0].name, found.degraded) == ("git-commit", False)
-    assert service._following is not None
-    service._following.join(30)
-    contents = service._opened().read()
-    assert contents.heads.shape == (2, 64)
-    assert contents.passages.shape[1] == 64
-    assert np.allclose(contents.heads[1], after, atol=1e-6) or np.allclose(contents.heads[0], after, atol=1e-6)
+    service.engine.flush()
+    assert widths(service) == {"skills": {64}, "skills.passages": {64}}
+    [vector] = [one.embedding for one in service.records() if one.id == "git-commit"]
+    assert vector is not None
+    assert np.allclose(vector, after, atol=1e-6)
     assert not service.find_relevant_skills("帮我提交代码").degraded
 
 
@@ -127,9 +135,8 @@ def test_a_new_default_that_does_not_answer_costs_nothing(
     models.config.update_model(number, is_default=True)
     found = service.find_relevant_skills("帮我提交代码")
     assert (found[0].name, found.degraded) == ("git-commit", False)
-    assert service._following is not None
-    service._following.join(30)
-    assert service._opened().read().heads.shape == (2, 384)
+    service.engine.flush()
+    assert widths(service)["skills"] == {384}
 
 
 def test_a_scan_brings_everything_to_the_new_default(
@@ -143,8 +150,8 @@ def test_a_scan_brings_everything_to_the_new_default(
     service.scan(tmp_path / "skills")
     models.config.update_model(add_remote(models, api, 64), is_default=True)
     assert service.scan(tmp_path / "skills").counts["indexed"] == 1
-    contents = service._opened().read()
-    assert (contents.heads.shape, contents.embedded) == ((2, 64), 2)
+    assert len(service.records()) == 2
+    assert widths(service)["skills"] == {64}
     assert service.scan(tmp_path / "skills").counts["unchanged"] == 1
 
 

@@ -14,13 +14,17 @@ import pytest
 
 from homing.errors import Canceled, ModelNotReady, NotFound
 from homing.skills import ScanReport, ToolRetrievalService
-from homing.skills.indexing import MOST_PASSAGES
+from homing.skills.indexing import MAX_PASSAGES, PASSAGES
 from homing.testing.fake import FakeEmbedder
 from tests.skills.folders import front, write_skill
 
 
 def names(service: ToolRetrievalService) -> list[str]:
     return sorted(skill.name for skill in service.list_skills())
+
+
+def passages(service: ToolRetrievalService) -> list[str]:
+    return service.engine.store.ids(PASSAGES)
 
 
 def test_nested_folders_are_found_and_each_is_reported(service: ToolRetrievalService, root: Path) -> None:
@@ -107,11 +111,12 @@ def test_unchanged_skills_cost_no_embedding(
     assert "Skipping unchanged skill: s7" in caplog.messages
 
 
-def test_a_first_scan_is_one_batch(service: ToolRetrievalService, root: Path, embedder: FakeEmbedder) -> None:
+def test_a_first_scan_embeds_in_batches(service: ToolRetrievalService, root: Path, embedder: FakeEmbedder) -> None:
     for number in range(30):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}", "正文一。" * 200))
     service.scan(root)
-    assert embedder.calls == 1
+    # The worker in the background may take some of them.
+    assert embedder.calls <= 2
 
 
 def test_long_skills_are_told_as_they_come_and_a_scan_that_is_called_off_is_taken_up(
@@ -211,18 +216,16 @@ def test_a_model_that_fails_leaves_no_marker_and_recovers(
 def test_a_long_body_is_cut_to_what_can_be_searched(service: ToolRetrievalService, root: Path) -> None:
     write_skill(root, "long", front("long", "长", "一段很长的说明，说个不停。" * 40_000))
     service.scan(root)
-    assert 1 < len(service._opened().read().texts) <= MOST_PASSAGES
+    assert 1 < len(passages(service)) <= MAX_PASSAGES
 
 
 def test_a_shorter_body_leaves_no_old_passages(service: ToolRetrievalService, root: Path) -> None:
     write_skill(root, "a", front("a", "first", "\n\n".join(f"第{n}段。" * 120 for n in range(6))))
     service.scan(root)
-    before = len(service._opened().read().texts)
+    before = len(passages(service))
     write_skill(root, "a", front("a", "first", "鲸鱼在海里唱歌。" * 60))
     service.scan(root)
-    after = service._opened().read()
-    assert before > len(after.texts) == 1
-    assert service._opened()._passages.count() == 2
+    assert before > len(passages(service)) == 1
 
 
 def test_two_scans_at_once_do_the_work_once(root: Path, tmp_path: Path) -> None:

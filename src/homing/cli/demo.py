@@ -60,7 +60,7 @@ def _as_json(tour: Tour, page: str) -> dict[str, Any]:
 
     return {
         "model": tour.model,
-        "skills": None if tour.skills is None else dict(tour.skills),
+        "skills": dict(tour.skills),
         "edit": tour.edit,
         "answers": {query: as_json(query, found) for query, found in tour.answers.items()},
         "keyword": as_json(WORD, tour.keyword),
@@ -82,16 +82,11 @@ def _show(tour: Tour, page: str, out: Console) -> None:
         Text.assemble(("Homing", "bold"), f" finds the one thing a request is about. Offline, with {tour.model}.")
     )
     _heading(out, 1, "Skills · 技能", "the SKILL.md that an agent should load")
-    if tour.skills is None:
-        out.print("   Skills need one more library: pip install 'homing[lance]'", markup=False)
-    else:
-        rows = _rows()
-        for query, found in tour.skills.items():
-            best = found[0]
-            rows.add_row(
-                Text(query, "bold"), Text(best.name, "cyan"), f"{best.score:.2f}", Text(best.description, "dim")
-            )
-        out.print(Padding(rows, LEFT))
+    rows = _rows()
+    for query, found in tour.skills.items():
+        best = found[0]
+        rows.add_row(Text(query, "bold"), Text(best.name, "cyan"), f"{best.score:.2f}", Text(best.description, "dim"))
+    out.print(Padding(rows, LEFT))
     _heading(out, 2, "Documents · 文档", "a story and some notes, by meaning and by words")
     told = [(query, note, tour.answers[query]) for _, query, note in QUESTIONS]
     out.print(Padding(_passages([*told, (WORD, "one word, by keywords alone", tour.keyword)]), LEFT))

@@ -14,11 +14,10 @@ from homing.devices import Answer
 from homing.documents.service import DocumentService
 from homing.embedders.local import LocalProvider
 from homing.engine import Engine
-from homing.errors import MissingExtra
 from homing.records import Retrieved
 
 if TYPE_CHECKING:
-    from homing.skills import FoundSkills, ToolRetrievalService
+    from homing.skills import FoundSkills
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STORY, NOTES = "story", "notes"
@@ -53,10 +52,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """Everything that was asked on the tour, with its answers. `skills` is None where their engine is missing."""
+    """Everything that was asked on the tour, with its answers."""
 
     model: str
-    skills: Mapping[str, FoundSkills] | None
+    skills: Mapping[str, FoundSkills]
     edit: Edit
     answers: Mapping[str, Retrieved]
     keyword: Retrieved
@@ -69,8 +68,6 @@ class Tour:
 def take_tour(app: Homing) -> Tour:
     """Fill the data folder with the examples and ask about them. Taken twice, it finds everything as it was."""
     started = time.perf_counter()
-    # The engine of the skills takes its time to load, which passes while the rest is done.
-    skills = _skills(app)
     edit = _write(app)
     for collection, entry_id, text in MEMORIES:
         app.memory.remember(collection, text, entry_id=entry_id)
@@ -89,26 +86,16 @@ def take_tour(app: Homing) -> Tour:
         degraded=_without_model(app),
         recalled={query: app.memory.recall(query, limit=1) for query in RECALLED},
         devices=devices,
-        skills=None if skills is None else _find_skills(skills, app.settings.data / "skills"),
+        skills=_find_skills(app, app.settings.data / "skills"),
         seconds=time.perf_counter() - started,
     )
 
 
-def _skills(app: Homing) -> ToolRetrievalService | None:
-    try:
-        return app.skills
-    except MissingExtra:
-        return None
-
-
-def _find_skills(skills: ToolRetrievalService, folder: Path) -> dict[str, FoundSkills] | None:
+def _find_skills(app: Homing, folder: Path) -> dict[str, FoundSkills]:
     # A scan marks the folders it has seen, so it gets folders of its own.
     shutil.copytree(EXAMPLES / "skills", folder, dirs_exist_ok=True)
-    try:
-        skills.scan(folder)
-        return {query: skills.find_relevant_skills(query, limit=1) for query in SKILLS}
-    except MissingExtra:
-        return None
+    app.skills.scan(folder)
+    return {query: app.skills.find_relevant_skills(query, limit=1) for query in SKILLS}
 
 
 def _write(app: Homing) -> Edit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from homing.database import Database
 from homing.embedders.provider import EmbeddingProvider
@@ -86,6 +86,16 @@ class Engine:
         while self.worker.run_batch(early=True, mine=True):
             continue
         self.worker.wait_idle()
+
+    def embed_until(self, done: Callable[[], bool]) -> bool:
+        """Embed what waits, whoever asked for it, in the calling thread, until something is true; whether it is.
+
+        Collections change to the default model meanwhile. Ends early when nothing more can be done, because the model
+        fails or there is none.
+        """
+        while not (true := done()) and self.worker.step():
+            continue
+        return true
 
     def flush(self, timeout: float | None = None) -> bool:
         """Embed everything that waits now; whether nothing is left."""

@@ -171,4 +171,4 @@ def _above(nearest: Nearest, floor: float | None) -> Nearest:
     if floor is None:
         return nearest
     kept = {name: cosine for name, cosine in nearest.cosines.items() if score_of(cosine, nearest.scale) >= floor}
-    return replace(nearest, cosines=kept)
+    return replace(nearest, cosines=kept, complete=nearest.complete and len(kept) == len(nearest.cosines))

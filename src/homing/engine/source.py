@@ -16,11 +16,15 @@ from homing.vectors import Scale, Vector, as_vector
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """What the vector leg found: cosines by id, the vector it asked with, and how its model's cosines read."""
+    """What the vector leg found: cosines by id, the vector it asked with, and how its model's cosines read.
+
+    `complete` is whether that is everything with a vector.
+    """
 
     cosines: Mapping[str, float] = field(default_factory=dict)
     vector: Vector | None = None
     scale: Scale | None = None
+    complete: bool = False
 
 
 class Source(Protocol):
@@ -119,4 +123,4 @@ class StoreSource:
         vector = as_vector(embedder.embed([self.query], kind="query")[0], dimensions=embedder.dimensions)
         options = SearchOptions(self.metadata_filter, model=embedder.id)
         found = self.store.search_vector(self.collection, vector, limit, options)
-        return Nearest({one.id: one.cosine for one in found}, vector, embedder.scale)
+        return Nearest({one.id: one.cosine for one in found}, vector, embedder.scale, len(found) < limit)

@@ -153,5 +153,6 @@ class Wanted:
 
 
 def scope_of(collection: str) -> str:
-    """The scope of whoever writes to a collection."""
-    return f"collection:{collection}"
+    """The scope of whoever writes to a collection: up to the first dot of its name, so that `skills` and
+    `skills.passages` can be written together."""
+    return f"collection:{collection.partition('.')[0]}"

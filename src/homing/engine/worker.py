@@ -115,10 +115,12 @@ class Worker:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         self._work.flush()
-        self._repeat(
-            lambda over: self.run_batch(early=True, stopping=over) or self.follow() or self._wait_for_others(), deadline
-        )
+        self._repeat(self.step, deadline)
         return self._work.waiting() == 0
+
+    def step(self, stopping: threading.Event | None = None) -> bool:
+        """Do some of what waits in the calling thread, or wait a moment for others who do; whether there was any."""
+        return self.run_batch(early=True, stopping=stopping) or self.follow() or self._wait_for_others()
 
     def _wait_for_others(self) -> bool:
         """Wait a moment for what others are at; whether they are at anything."""

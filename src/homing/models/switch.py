@@ -18,7 +18,6 @@ from homing.errors import EmbeddingError, NotFound, ProviderUnavailable, RateLim
 from homing.models.choice import Models
 from homing.models.records import LLMModel
 from homing.models.switch_log import SwitchLog
-from homing.models.vector_holder import CollectionStatus, HoldsVectors
 from homing.stores.store import ModelInfo
 
 BATCH = 128
@@ -30,6 +29,15 @@ WORTH_WAITING = (Timeout.code, RateLimited.code, ProviderUnavailable.code)
 
 Progress = Callable[[int, int], None]
 """Called with how many texts are embedded, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """The models of one collection; the first serves it."""
+
+    collection: str
+    records: int
+    models: tuple[ModelInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +63,11 @@ class SwitchStatus:
 
 
 class ModelSwitch:
-    """Brings every collection of some engines, and whatever else holds vectors, to the default model, and back."""
+    """Brings every collection of some engines to the default model, and back."""
 
-    def __init__(
-        self,
-        models: Models,
-        engines: Callable[[], Sequence[Engine]],
-        others: Callable[[], Sequence[HoldsVectors]] = tuple,
-    ) -> None:
+    def __init__(self, models: Models, engines: Callable[[], Sequence[Engine]]) -> None:
         self._models = models
         self._engines = engines
-        self._others = others
 
     def make_default(self, model: LLMModel) -> None:
         """Make a model the default from the next call on, remembering the way back. Workers, or `run`, do the rest.
@@ -92,13 +94,9 @@ class ModelSwitch:
         target = self._models.provider()
         before = self._outdated(target.id)
         count = _Count(progress)
-        others = [one for one in self._others() if _is_outdated(one.vectors_held(), target.id)]
-        count.expect(sum(_vectors(one.vectors_held()) for one in others))
         for engine in self._engines():
             self._drain(engine, target.id, count)
-        for other in others:
-            other.bring_over(target, count.add)
-        return len(before - self._outdated(target.id)) + len(others)
+        return len(before - self._outdated(target.id))
 
     def status(self) -> SwitchStatus:
         """Which model serves what, and how far a change has come."""
@@ -106,7 +104,7 @@ class ModelSwitch:
             default = self._models.provider().id if self._models.embeds else ""
         except EmbeddingError:
             default = ""
-        found = tuple(self._held()) + tuple(held for other in self._others() if (held := other.vectors_held()))
+        found = tuple(self._held())
         finished = not default or all(one.models[0].model == default for one in found if one.models)
         return SwitchStatus(default, finished, None if finished else self._state(default), found)
 
@@ -239,11 +237,3 @@ class _Count:
         else:
             self.add(before - now)
         return now
-
-
-def _vectors(held: CollectionStatus | None) -> int:
-    return 0 if held is None else sum(one.embedded for one in held.models)
-
-
-def _is_outdated(held: CollectionStatus | None, identity: str) -> bool:
-    return held is not None and any(space.model != identity for space in held.models if space.served)

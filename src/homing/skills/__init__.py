@@ -5,9 +5,10 @@ from __future__ import annotations
 from homing.skills.hits import FoundSkills, SkillHit, Why
 from homing.skills.prompt import SkillPrompt, skill_prompt
 from homing.skills.scan_report import ScanEntry, ScanReport
-from homing.skills.service import ToolRetrievalService
+from homing.skills.service import SkillService
 from homing.skills.skill import Skill
 from homing.skills.tool_index import ToolIndex
+from homing.skills.tool_retrieval import ToolRetrievalService
 
 __all__ = [
     "FoundSkills",
@@ -16,6 +17,7 @@ __all__ = [
     "Skill",
     "SkillHit",
     "SkillPrompt",
+    "SkillService",
     "ToolIndex",
     "ToolRetrievalService",
     "Why",

@@ -1,46 +1,42 @@
-"""From skills to rows: cut the bodies, embed everything in one go, count the words."""
+"""A skill as records: one for its head (name, description, tags), and one for each passage of its body."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterable
 
-from homing.embedders.provider import EmbeddingProvider
-from homing.errors import EmbeddingError
+from homing.records import VectorRecord
 from homing.skills.skill import Skill, head_text
-from homing.skills.skill_rows import Passage, SkillRow
-from homing.skills.terms import terms_of
+from homing.text.folding import fold
 from homing.text.paragraphs import Paragraph, paragraphs
-from homing.vectors import Matrix
 
-log = logging.getLogger(__name__)
+HEADS = "skills"
+"""The collection of the heads. Their metadata is all that is known of a skill, and their ids are the skills'."""
+PASSAGES = "skills.passages"
 
-MOST_CHARACTERS = 60_000
+MAX_CHARACTERS = 60_000
 """How much of a body is searched: its beginning, some thirty pages."""
-MOST_PASSAGES = 24
-SHORTEST = 400
+MAX_PASSAGES = 24
+MIN_CHARACTERS = 400
 """Characters below which a paragraph is joined with the next: a passage says enough to be recognised by."""
+
+_BETWEEN = re.compile(r"[^\w+#]|_")
 
 
 def passages_of(body: str) -> list[str]:
-    """The passages of a body, in order. A long one is cut after `MOST_CHARACTERS` and `MOST_PASSAGES`."""
+    """The passages of a body, in order. A long one is cut after `MAX_CHARACTERS` and `MAX_PASSAGES`."""
     found: list[str] = []
     gathered = ""
-    for paragraph in _paragraphs(body[:MOST_CHARACTERS]):
+    for paragraph in _paragraphs(body[:MAX_CHARACTERS]):
         gathered = f"{gathered}\n\n{paragraph.text}" if gathered else paragraph.text
-        if len(gathered) >= SHORTEST:
+        if len(gathered) >= MIN_CHARACTERS:
             found.append(gathered)
             gathered = ""
-            if len(found) == MOST_PASSAGES:
+            if len(found) == MAX_PASSAGES:
                 return found
     return [*found, gathered] if gathered else found
-
-
-def _paragraphs(body: str) -> list[Paragraph]:
-    return paragraphs(body) if body.strip() else []
 
 
 def content_of(skill: Skill) -> str:
@@ -49,23 +45,33 @@ def content_of(skill: Skill) -> str:
     return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
-def rows_for(skills: Sequence[Skill], contents: Sequence[str], embedder: EmbeddingProvider | None) -> list[SkillRow]:
-    """The rows of skills, embedded together. Where the model fails they have no vectors: a warning says so."""
-    texts: list[str] = []
-    cut = [passages_of(skill.body) for skill in skills]
-    for skill, body in zip(skills, cut, strict=True):
-        texts += [head_text(skill), *body]
-    vectors = embedded(texts, embedder)
-    rows = []
-    start = 0
-    for skill, content, body in zip(skills, contents, cut, strict=True):
-        passages = [
-            Passage(text, terms_of(text), None if vectors is None else vectors[start + at])
-            for at, text in enumerate([head_words(skill), *body])
-        ]
-        rows.append(SkillRow(replace(skill, body=""), content, passages[0], tuple(passages[1:])))
-        start += len(passages)
-    return rows
+def head_record(skill: Skill, content: str) -> VectorRecord:
+    """The head of a skill; `content` names what it was made of."""
+    known = {
+        "name": skill.name,
+        "description": skill.description,
+        "tags": list(skill.tags),
+        "name_key": name_key(skill.name),
+        "content": content,
+    }
+    # What an author writes may hold dates and the like, which JSON does not know.
+    written = json.loads(json.dumps(dict(skill.metadata), default=str))
+    return VectorRecord(skill.id, HEADS, None, {**written, **known}, head_text(skill), keywords=head_words(skill))
+
+
+def passage_records(skill: Skill) -> list[VectorRecord]:
+    """The passages of a skill's body."""
+    return [
+        VectorRecord(passage_id(skill.id, number), PASSAGES, None, {"skill": skill.id}, text)
+        for number, text in enumerate(passages_of(skill.body))
+    ]
+
+
+def skill_of(head: VectorRecord) -> Skill:
+    """The skill of a head, without its body."""
+    known = head.metadata
+    # The id is where a skill is found; the path in the metadata is how it was given.
+    return Skill(known["name"], known["description"], tuple(known["tags"]), head.id, "", known)
 
 
 def head_words(skill: Skill) -> str:
@@ -73,12 +79,25 @@ def head_words(skill: Skill) -> str:
     return f"{skill.name}\n{skill.description}\n{' '.join(skill.tags)}"
 
 
-def embedded(texts: Sequence[str], embedder: EmbeddingProvider | None) -> Matrix | None:
-    """The vectors of texts; None, with a warning, where the model fails or there is none."""
-    if embedder is None or not texts:
-        return None
-    try:
-        return embedder.embed(texts)
-    except EmbeddingError as error:
-        log.warning("embedding model is not available, keywords only: %s", error)
-        return None
+def passage_id(skill: str, number: int) -> str:
+    """The id of a passage."""
+    return f"{skill}#{number}"
+
+
+def owner_of(passage: str) -> str:
+    """The id of the skill that a passage belongs to."""
+    return passage.rpartition("#")[0]
+
+
+def passage_ids(skills: Iterable[str], first: int = 0) -> list[str]:
+    """Every id that a passage of these skills can have, from a number on."""
+    return [passage_id(skill, number) for skill in skills for number in range(first, MAX_PASSAGES)]
+
+
+def name_key(text: str) -> str:
+    """A name without case, joints and white space: `Git Commit`, `git_commit` and `/git-commit` are one."""
+    return _BETWEEN.sub("", fold(text).casefold()) or text
+
+
+def _paragraphs(body: str) -> list[Paragraph]:
+    return paragraphs(body) if body.strip() else []

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from homing.errors import InvalidArgument, NotFound
 from homing.skills.discovery import Place, skill_places
+from homing.skills.index import SkillIndex
 from homing.skills.skill import Skill
 from homing.skills.skill_file import Unreadable, parse_skill, read_content
-from homing.skills.skill_rows import Contents
 
 
-def whole_skill(wanted: str, contents: Contents) -> Skill:
+def whole_skill(wanted: str, index: SkillIndex) -> Skill:
     """The skill with that id, folder or name, its body included. Raises NotFound, or InvalidArgument for a shared name.
 
     The body is that of the file as it is now; where there is none, the passages that were indexed.
     """
-    position = _position(wanted, contents)
-    skill = contents.skills[position]
+    ids = index.find(wanted)
+    if len(ids) > 1:
+        raise InvalidArgument(f"{len(ids)} skills are named {wanted!r}; give the id of one: {', '.join(ids)}")
+    found = index.skills(ids)
+    if not found:
+        raise NotFound(f"no skill {wanted!r} is indexed; search for it, or list the skills, to see which there are")
+    [skill] = found
     try:
-        body = _body_on_disk(Path(skill.path))
+        body = _body_on_disk(Path(skill.id))
     except Unreadable:
-        body = "\n\n".join(
-            text for text, owner in zip(contents.texts, contents.owners, strict=True) if owner == position
-        )
+        body = "\n\n".join(index.passages(skill.id))
     return replace(skill, body=body)
 
 
@@ -41,17 +43,3 @@ def _body_on_disk(folder: Path) -> str:
 
 def _places(folder: Path) -> Iterator[Place]:
     return skill_places(folder) if folder.is_absolute() and folder.is_dir() else iter(())
-
-
-def _position(wanted: str, contents: Contents) -> int:
-    by_id = {skill.id: position for position, skill in enumerate(contents.skills)}
-    for key in (wanted, os.path.abspath(wanted)):
-        if key in by_id:
-            return by_id[key]
-    named = [position for position, skill in enumerate(contents.skills) if skill.name == wanted]
-    if not named:
-        raise NotFound(f"no skill {wanted!r} is indexed; search for it, or list the skills, to see which there are")
-    if len(named) > 1:
-        ids = [contents.skills[position].id for position in named]
-        raise InvalidArgument(f"{len(ids)} skills are named {wanted!r}; give the id of one: {', '.join(ids)}")
-    return named[0]

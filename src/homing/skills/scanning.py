@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from homing.embedders.provider import EmbeddingProvider
+from homing.errors import EmbeddingError
 from homing.records import Metadata
 from homing.skills.discovery import Place, skill_places
-from homing.skills.indexing import rows_for
+from homing.skills.index import SkillIndex
 from homing.skills.marker import Marker, can_mark, content_hash, now
 from homing.skills.scan_report import ScanEntry, ScanReport
 from homing.skills.skill_file import SkillFile, Unreadable, parse_skill, read_content
-from homing.skills.skill_table import SkillTable
 
 log = logging.getLogger(__name__)
 
 BATCH = 256
-"""Skills that are embedded and written together."""
+"""Skills that are written and embedded together."""
 BATCH_CHARACTERS = 100_000
 """A batch ends at so many characters of text too: some seconds of work, after which people see how far it is."""
 
@@ -40,11 +39,11 @@ class _Changed:
 class Scan:
     """One scan of one folder."""
 
-    def __init__(self, folder: Path, table: SkillTable, embedder: EmbeddingProvider | None) -> None:
+    def __init__(self, folder: Path, index: SkillIndex) -> None:
         self._folder = folder
-        self._table = table
-        self._embedder = embedder
-        self._model = "" if embedder is None else embedder.id
+        self._index = index
+        self._model = _default(index)
+        self._incomplete = index.incomplete(self._model)
         self._entries: list[ScanEntry] = []
         self._degraded = False
 
@@ -52,13 +51,13 @@ class Scan:
         """Index what is new or changed, leave the rest, forget what is gone. One bad file never stops it."""
         started = time.perf_counter()
         places = list(skill_places(self._folder))
-        known = self._table.notes()
+        known = self._index.notes()
         changed = [one for place in places if (one := self._look(place, known)) is not None]
         done = len(places) - len(changed)
         told = progress or (lambda done, total: None)
         told(done, len(places))
         for batch in _batches(changed):
-            self._index(batch)
+            self._put(batch)
             done += len(batch)
             told(done, len(places))
         self._forget(known)
@@ -85,7 +84,7 @@ class Scan:
             return None
 
     def _is_unchanged(self, folder: Path, size: int, content: str, note: Metadata) -> bool:
-        if (note.get("content"), note.get("model")) != (content, self._model):
+        if note.get("content") != content or str(folder) in self._incomplete:
             return False
         marker = Marker.read(folder)
         if marker is None:
@@ -93,23 +92,24 @@ class Scan:
             return not can_mark(folder)
         return marker.matches(size, content, self._model)
 
-    def _index(self, batch: Sequence[_Changed]) -> None:
+    def _put(self, batch: Sequence[_Changed]) -> None:
+        """Keep some skills, and mark those that have all of their vectors: for the others the next scan tries again."""
         time_of = now()
         skills = [replace(one.file.skill, metadata=_noted(one, time_of), path=str(one.place.folder)) for one in batch]
-        rows = rows_for(skills, [one.hash for one in batch], self._embedder)
-        embedded = rows[0].head.vector is not None
-        self._degraded |= not embedded
-        model = self._model if embedded else ""
-        rows = [replace(row, skill=replace(row.skill, metadata={**row.skill.metadata, "model": model})) for row in rows]
-        self._table.put(rows, model)
-        for one in batch:
-            # Without vectors there is nothing to remember: the next scan tries again.
-            if embedded:
+        ids = [skill.id for skill in skills]
+        self._index.put([(skill, one.hash) for skill, one in zip(skills, batch, strict=True)], imported=True)
+        self._index.engine.embed_until(lambda: not self._index.lacking(ids, self._model) and self._serves())
+        lacking = self._index.lacking(ids, self._model) if self._model else set(ids)
+        self._degraded |= bool(lacking)
+        for one, skill in zip(batch, skills, strict=True):
+            if skill.id not in lacking:
                 Marker(time_of, one.size, one.hash, self._model).write(one.place.folder)
-            skill, file = one.file.skill, one.file
             self._entries.append(
-                ScanEntry(str(one.place.folder), skill.name, "indexed", file.repairs, flags=file.suspicions)
+                ScanEntry(skill.id, skill.name, "indexed", one.file.repairs, flags=one.file.suspicions)
             )
+
+    def _serves(self) -> bool:
+        return self._index.model == self._model
 
     def _forget(self, known: dict[str, Metadata]) -> None:
         kept = {entry.path for entry in self._entries if entry.outcome != "skipped"}
@@ -118,7 +118,7 @@ class Scan:
             for key, note in known.items()
             if note.get("scanned") and key not in kept and Path(key).is_relative_to(self._folder)
         ]
-        self._table.remove(gone)
+        self._index.remove(gone)
         self._entries += [
             ScanEntry(key, str(known[key]["name"]), "removed", reason="the folder has no readable SKILL.md any more")
             for key in gone
@@ -128,6 +128,15 @@ class Scan:
     def _skip(self, place: Place, reason: str) -> None:
         log.warning("Skipping %s: %s", place.file, reason)
         self._entries.append(ScanEntry(str(place.folder), place.folder.name, "skipped", reason=reason))
+
+
+def _default(index: SkillIndex) -> str:
+    """The identity of the default model; empty where there is none that could be made."""
+    try:
+        return index.engine.models.provider().id if index.engine.models.embeds else ""
+    except EmbeddingError as error:
+        log.warning("embedding model is not available, keywords only: %s", error)
+        return ""
 
 
 def _batches(changed: Sequence[_Changed]) -> Iterator[list[_Changed]]:
@@ -145,12 +154,8 @@ def _batches(changed: Sequence[_Changed]) -> Iterator[list[_Changed]]:
 
 def _noted(one: _Changed, time_of: int) -> dict[str, Any]:
     """What is kept about a skill beside its fields: what its author wrote, and what the scan found."""
-    skill = one.file.skill
     return {
-        **skill.metadata,
-        "name": skill.name,
-        "description": skill.description,
-        "tags": list(skill.tags),
+        **one.file.skill.metadata,
         "path": str(one.place.folder),
         "indexedAt": time_of,
         "size": one.size,

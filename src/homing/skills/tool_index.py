@@ -7,12 +7,13 @@ from typing import Any, Self
 
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import EmbeddingError, InvalidArgument
-from homing.skills.answering import Question, answer, check_question, ranker_of
+from homing.engine.temporary import temporary_engine
+from homing.errors import InvalidArgument
+from homing.skills.finding import find
 from homing.skills.hits import FoundSkills
-from homing.skills.indexing import content_of, rows_for
+from homing.skills.index import SkillIndex
+from homing.skills.indexing import content_of
 from homing.skills.skill import Skill
-from homing.skills.skill_rows import in_memory
 
 Tool = Mapping[str, Any]
 """A definition as OpenAI (with or without `function` around it), Anthropic (`input_schema`) or MCP (`inputSchema`)
@@ -22,10 +23,9 @@ _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 
 
 class ToolIndex:
-    """Tool definitions in memory. Ranks like `ToolRetrievalService`; the definitions come back as they were given."""
+    """Tool definitions, ranked like skills; they come back as they were given."""
 
     def __init__(self, tools: Sequence[Tool], embedder: EmbeddingProvider) -> None:
-        self._embedder = embedder
         self._tools: dict[str, Tool] = {}
         skills = []
         for at, tool in enumerate(tools):
@@ -34,9 +34,9 @@ class ToolIndex:
                 raise InvalidArgument(f"two tools are named {skill.name!r}; a model could not tell them apart")
             self._tools[skill.name] = tool
             skills.append(skill)
-        rows = rows_for(skills, [content_of(skill) for skill in skills], embedder)
-        self._contents = in_memory(rows, embedder)
-        self._ranker = ranker_of(self._contents)
+        self._index = SkillIndex(temporary_engine(embedder))
+        self._index.put([(skill, content_of(skill)) for skill in skills])
+        self._index.engine.embed_written()
 
     @classmethod
     def from_tools(cls, tools: Sequence[Tool], *, embedder: EmbeddingProvider | None = None) -> Self:
@@ -48,13 +48,7 @@ class ToolIndex:
 
     def find(self, query: str, limit: int = 5, threshold: float | None = None) -> FoundSkills:
         """The tools that fit, with score and reasons; by keywords where the model fails."""
-        check_question(query, limit)
-        try:
-            vector = self._embedder.embed([query], kind="query")[0] if self._contents.embedded else None
-            question = Question(query, vector, self._embedder.scale)
-        except EmbeddingError as error:
-            question = Question(query, None, None, error)
-        return answer(question, self._contents, self._ranker, limit=limit, threshold=threshold)
+        return find(self._index, query, limit, threshold)
 
     def select(self, query: str, limit: int = 5, threshold: float | None = None) -> list[Tool]:
         """The definitions that fit, best first, ready to be handed to a model."""

@@ -80,12 +80,14 @@ class Words:
     """What the keyword leg found, the best first, and what the words of the query are worth in this collection.
 
     `mass` is the sum of the idf of the query's terms, unknown ones included; `rarest` is the idf of a word that a
-    single text holds. Both are in the units of `bm25`, so that their ratios mean the same in every engine.
+    single text holds. Both are in the units of `bm25`, so that their ratios mean the same in every engine. `texts` is
+    how many texts the collection has.
     """
 
     found: tuple[Worded, ...] = ()
     mass: float = 0.0
     rarest: float = 1.0
+    texts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,9 @@ class Store(VectorStore, Protocol):
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
         """The texts of the records that exist, by id; with `lacking`, of those without a vector of that model."""
 
-    def ids(self, collection: str) -> list[str]:
-        """The ids of every record of a collection, in the order of `records`, without reading the records."""
+    def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
+        """The ids of every record of a collection that passes a filter, in the order of `records`, without reading
+        the records."""
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record of a collection, by id."""

@@ -154,7 +154,7 @@ def test_the_import_can_be_begun_early() -> None:
     assert "lancedb" in sys.modules
 
 
-@pytest.mark.parametrize("missing", ["lancedb", "pyarrow", "filelock"])
+@pytest.mark.parametrize("missing", ["lancedb", "pyarrow"])
 def test_a_missing_library_names_the_extra(missing: str, tmp_path: Path) -> None:
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"

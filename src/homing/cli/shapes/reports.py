@@ -14,7 +14,7 @@ from homing.documents.saved import Saved
 from homing.engine.work_state import Backlog, DeadLetter
 from homing.knowledge import FileInfo, Uploaded
 from homing.memory.entry import Entry
-from homing.models.vector_holder import CollectionStatus
+from homing.models.switch import CollectionStatus
 
 
 class Remembered(TypedDict):
@@ -159,10 +159,10 @@ class ListedProvider(TypedDict):
 
 
 class Demo(TypedDict):
-    """Everything that was asked on the tour, with its answers; `skills` is null where their engine is missing."""
+    """Everything that was asked on the tour, with its answers."""
 
     model: str
-    skills: Mapping[str, SkillsFound] | None
+    skills: Mapping[str, SkillsFound]
     edit: Mapping[str, int]
     answers: Mapping[str, Found]
     keyword: Found

@@ -14,12 +14,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from homing.database.locking import WAIT, WriteLock
 from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew, StoreTooOld
 from homing.stores.lance.address import LOCK, Address
 from homing.stores.lance.durable import durable
 from homing.stores.lance.engine import ArrowSchema, ArrowTable, Handle, Reader, arrow, lancedb, run
 from homing.stores.lance.faults import translated
-from homing.stores.lance.locking import WAIT, WriteLock
 from homing.stores.lance.table import Table, key_field
 
 logger = logging.getLogger(__name__)

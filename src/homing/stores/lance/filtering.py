@@ -31,16 +31,23 @@ class Narrowed:
         sql = [_sql(one) for one in asked if _is_expressible(one)]
         return cls(" AND ".join(sql) or None, tuple(one for one in asked if not _is_expressible(one)))
 
+    def __bool__(self) -> bool:
+        return self.condition is not None or bool(self.rest)
+
     def columns(self, wanted: list[str]) -> list[str]:
         """The columns to read, so that the rest can be looked at."""
         return wanted if not self.rest or "metadata" in wanted else [*wanted, "metadata"]
+
+    def passes(self, row: dict[str, Any]) -> bool:
+        """Whether a row passes the rest."""
+        return not self.rest or matches(self.rest, json.loads(row["metadata"]))
 
     def filled(self, ask: Callable[[int], list[Found]], limit: int) -> list[Found]:
         """The first `limit` rows that pass, asking for more and more until there are enough or no more exist."""
         reach = limit if not self.rest else limit * OVERFETCH
         while True:
             found = ask(reach)
-            kept = [one for one in found if matches(self.rest, json.loads(one[1]["metadata"]))] if self.rest else found
+            kept = [one for one in found if self.passes(one[1])]
             if len(kept) >= limit or len(found) < reach:
                 return kept[:limit]
             reach *= 4

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from homing.records import VectorRecord
 from homing.stores.lance.engine import ArrowTable
+from homing.stores.lance.filtering import Narrowed
 from homing.stores.lance.rows import STORED, Space, records_of, serving, spaces_of, text_of
 from homing.stores.lance.table import Table, any_of, quoted
 
@@ -52,10 +53,11 @@ def after(table: Table, collection: str, last: str | None) -> Iterator[VectorRec
             last = record.id
 
 
-def ids_of(table: Table) -> list[str]:
-    """Every id in order; a key that is there twice is one record."""
-    rows = table.handle.search().select(["id"]).limit(None).to_arrow()
-    return sorted(set(rows["id"].to_pylist()))
+def ids_of(table: Table, asked: Narrowed) -> list[str]:
+    """Every id that passes a filter, in order; a key that is there twice is one record."""
+    found = table.handle.search() if asked.condition is None else table.handle.search().where(asked.condition)
+    rows = found.select(asked.columns(["id"])).limit(None).to_arrow().to_pylist()
+    return sorted({row["id"] for row in rows if asked.passes(row)})
 
 
 def _columns(space: Space | None) -> list[str]:

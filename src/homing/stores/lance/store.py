@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +15,7 @@ from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.batches import batches
-from homing.stores.filters import wanted
+from homing.stores.filters import matches, wanted
 from homing.stores.lance import checkup, models, reading, text_search, vector_search
 from homing.stores.lance.address import Address
 from homing.stores.lance.catalog import Catalog, Entry
@@ -126,9 +127,12 @@ class LanceStore:
 
         def ask(table: Table) -> Words:
             known = self._words.of(table)
+            if known.held is not None and not asked:
+                best = known.best(terms, limit)
+                return Words(tuple(Worded(*one) for one in best), known.mass(terms, []), known.idf(1), known.texts)
             found = _worded(table, known, terms, limit, asked, ["id"])
             mass = known.mass(terms, [row["words"] for _, row in found])
-            return Words(tuple(Worded(row["id"], bm25) for bm25, row in found), mass, known.idf(1))
+            return Words(tuple(Worded(row["id"], bm25) for bm25, row in found), mass, known.idf(1), known.texts)
 
         return self._read(collection, ask, Words()) if limit else Words()
 
@@ -184,11 +188,18 @@ class LanceStore:
         asked = checked_names(ids, "id")
         return self._read(collection, lambda table: reading.texts_with_ids(table, asked, lacking), {})
 
-    def ids(self, collection: str) -> list[str]:
-        """Every id in order; see `Store.ids`."""
+    def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
+        """The ids that pass a filter, in order; see `Store.ids`."""
         checked_name(collection, "collection")
-        nothing: list[str] = []
-        return self._read(collection, reading.ids_of, nothing)
+        conditions = wanted(options)
+
+        def ask(table: Table) -> list[str]:
+            held = self._words.of(table).held if conditions else None
+            if held is None:
+                return reading.ids_of(table, Narrowed.by(conditions))
+            return sorted(name for name, one in held.items() if matches(conditions, json.loads(one.metadata)))
+
+        return self._read(collection, ask, [])
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. As of one commit, unless it is cleaned up while it is being read."""

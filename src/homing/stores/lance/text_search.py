@@ -7,6 +7,7 @@ texts could be counted, what LanceDB found is weighed anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from homing.stores.lance.engine import part, run
@@ -36,6 +37,8 @@ def search(
 
 def measure(table: Table, known: Statistics, terms: list[str], ids: list[str]) -> dict[str, float]:
     """The BM25 of those of these records that share a word with the query, by id."""
+    if known.held is not None:
+        return {name: known.bm25(known.held[name].counts, terms) for name in ids if name in known.held}
     columns = ["id", "words"]
     if known.exact:
         rows = [row for page in pages(table, ids, columns) for row in page.to_pylist()]
@@ -46,7 +49,7 @@ def measure(table: Table, known: Statistics, terms: list[str], ids: list[str]) -
 
 def _weighed(row: dict[str, Any], known: Statistics, terms: list[str]) -> float:
     """With LanceDB a term brings up to `K1 + 1` times its idf."""
-    return known.bm25(row["words"], terms) if known.exact else row["_score"] / (K1 + 1)
+    return known.bm25(Counter(row["words"].split()), terms) if known.exact else row["_score"] / (K1 + 1)
 
 
 def _asked(

@@ -21,6 +21,8 @@ TEXTS = 2_000
 """Texts that are read, at most …"""
 CHARACTERS = 2_000_000
 """… and characters of their words."""
+HELD = 500_000
+"""Characters of words up to which all texts are kept in memory: then LanceDB is not asked for what holds some."""
 STRETCH = 50
 """Texts of a larger collection that are read in a row."""
 COMMITS = 100
@@ -32,6 +34,14 @@ B = 0.75
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What is kept of a text in memory: how often each word stands in it, and its metadata as JSON."""
+
+    counts: Counter[str]
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Of `texts` texts, as of a commit; `read` of them were read, and so many of those hold a word."""
 
@@ -40,6 +50,8 @@ class Statistics:
     read: int
     words: int
     holders: Mapping[str, int]
+    held: Mapping[str, Held] | None = None
+    """Every text by its id, where those are few."""
 
     @property
     def exact(self) -> bool:
@@ -56,12 +68,20 @@ class Statistics:
         """About how many texts hold a word."""
         return self.holders.get(term, 0) * self.texts / max(1, self.read)
 
-    def bm25(self, words: str, terms: Sequence[str]) -> float:
+    def best(self, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+        """The most relevant of the texts that are held, by BM25 and then id."""
+        assert self.held is not None
+        asked = [term for term in terms if term in self.holders]
+        found = ((name, self.bm25(one.counts, asked)) for name, one in self.held.items())
+        return sorted((one for one in found if one[1] > 0), key=lambda one: (-one[1], one[0]))[:limit]
+
+    def bm25(self, counts: Counter[str], terms: Sequence[str]) -> float:
         """Of a text with these words, such that a term brings at most its idf."""
-        counts = Counter(words.split())
+        held = [term for term in terms if term in counts]
+        if not held:
+            return 0.0
         mean = self.words / max(1, self.read) or 1
         slack = K1 * (1 - B + B * counts.total() / mean)
-        held = (term for term in terms if term in counts)
         return sum(self.idf(self.frequency(term)) * counts[term] / (counts[term] + slack) for term in held)
 
     def mass(self, terms: Sequence[str], found: Sequence[str]) -> float:
@@ -99,29 +119,33 @@ def _holds(known: Statistics, reader: Reader) -> bool:
 def _read(reader: Reader) -> Statistics:
     version, texts = run(reader.version()), run(reader.count_rows())
     holders: Counter[str] = Counter()
+    held: dict[str, Held] = {}
     read = words = characters = 0
-    for text in _texts(reader, texts):
-        tokens = text.split()
-        holders.update(set(tokens))
-        words += len(tokens)
+    for row in _texts(reader, texts):
+        counts = Counter(row["words"].split())
+        holders.update(counts.keys())
+        words += counts.total()
         read += 1
-        characters += len(text)
+        characters += len(row["words"])
+        if characters <= HELD:
+            held[row["id"]] = Held(counts, row["metadata"])
         if characters > CHARACTERS:
             break
-    return Statistics(version, texts, read, words, holders)
+    # A key that is there twice (written around us) is one text.
+    return Statistics(version, texts, read, words, holders, held if len(held) == read == texts else None)
 
 
-def _texts(reader: Reader, texts: int) -> Iterator[str]:
-    """The words of all texts, or of stretches of them that lie equally far apart; some in memory at a time."""
+def _texts(reader: Reader, texts: int) -> Iterator[dict[str, str]]:
+    """The rows of all texts, or of stretches of them that lie equally far apart; some in memory at a time."""
     if texts <= TEXTS:
         query = reader.query()
     else:
         stretches = TEXTS // STRETCH
         starts = [number * (texts - STRETCH) // (stretches - 1) for number in range(stretches)]
         query = reader.take_offsets([start + at for start in starts for at in range(STRETCH)])
-    batches = run(query.select(["words"]).to_batches(max_batch_length=STRETCH))
+    batches = run(query.select(["id", "words", "metadata"]).to_batches(max_batch_length=STRETCH))
     while (batch := run(_next(batches))) is not None:
-        yield from batch["words"].to_pylist()
+        yield from batch.to_pylist()
 
 
 async def _next(batches: Any) -> Any:

@@ -7,7 +7,9 @@ from typing import Any
 
 from homing.database.postgres.driver import Connection
 from homing.records import Match, VectorRecord
+from homing.stores.filters import Filter
 from homing.stores.postgres.collection import Collection
+from homing.stores.postgres.filtering import conditions
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.stored_text import unescape
 
@@ -45,10 +47,12 @@ def texts_of(connection: Connection, collection: Collection, ids: Sequence[str],
     return {name: unescape(text) if escaped else text for name, escaped, text in rows}
 
 
-def ids_of(connection: Connection, collection: Collection) -> list[str]:
-    """Every id in order."""
+def ids_of(connection: Connection, collection: Collection, asked: Filter) -> list[str]:
+    """Every id that passes a filter, in order."""
+    narrowed, values = conditions(collection.id, asked, "r")
     rows = connection.execute(
-        "SELECT id FROM records WHERE collection = %s AND user_id = %s ORDER BY id", [collection.id, collection.user]
+        f"SELECT id FROM records r WHERE collection = %s AND user_id = %s{narrowed} ORDER BY id",
+        [collection.id, collection.user, *values],
     ).fetchall()
     return [name for (name,) in rows]
 

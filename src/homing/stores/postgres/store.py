@@ -193,7 +193,8 @@ class PostgresStore:
         where, found = self._worded(collection, query, limit, options, "r.id")
         if where is None:
             return Words()
-        return Words(tuple(Worded(name, score) for score, name in found.rows), found.mass, text_search.idf(where, 1))
+        worded = tuple(Worded(name, score) for score, name in found.rows)
+        return Words(worded, found.mass, text_search.idf(where, 1), where.records)
 
     def _worded(
         self, collection: str, query: str, limit: int, options: SearchOptions | None, shown: str
@@ -248,9 +249,10 @@ class PostgresStore:
         asked = checked_names(ids, "id")
         return self._of(collection, lambda c, where: models.texts(c, where, asked, lacking)) or {}
 
-    def ids(self, collection: str) -> list[str]:
-        """Every id in order; see `Store.ids`."""
-        return self._of(collection, ids_of) or []
+    def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
+        """The ids that pass a filter, in order; see `Store.ids`."""
+        asked = wanted(options)
+        return self._of(collection, lambda c, where: ids_of(c, where, asked)) or []
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""
@@ -279,8 +281,7 @@ class PostgresStore:
 
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`."""
-        name = checked_name(collection, "collection")
-        return self._write(lambda c: writing.drop(c, self.user_id, name))
+        return self._write(lambda c: writing.drop(c, self.user_id, checked_name(collection, "collection")))
 
     def collections(self) -> list[CollectionInfo]:
         """The collections that have records; see `Store.collections`."""
@@ -327,8 +328,7 @@ class PostgresStore:
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
-        name = checked_name(collection, "collection")
-        return self._write(lambda c: models.discard(c, self.user_id, name, model))
+        return self._write(lambda c: models.discard(c, self.user_id, checked_name(collection, "collection"), model))
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`."""

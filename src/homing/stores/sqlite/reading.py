@@ -9,8 +9,10 @@ import apsw
 
 from homing.database.sqlite.rows import Row, rows
 from homing.records import VectorRecord
+from homing.stores.filters import Filter, Has
 from homing.stores.sqlite import vectors
 from homing.stores.sqlite.batch import read_text
+from homing.stores.sqlite.filtering import matching
 from homing.stores.sqlite.writing import Collection
 from homing.vectors import Vector
 
@@ -49,10 +51,15 @@ def records_after(
     return _whole(connection, name, collection, found)
 
 
-def ids_of(connection: apsw.Connection, collection: Collection) -> list[str]:
-    """Every id in order."""
-    statement = "SELECT id FROM records WHERE collection = ? ORDER BY id"
-    return [name for (name,) in rows(connection, statement, (collection.id,))]
+def ids_of(connection: apsw.Connection, collection: Collection, asked: Filter) -> list[str]:
+    """Every id that passes a filter, in order."""
+    if not asked:
+        statement = "SELECT id FROM records WHERE collection = ? ORDER BY id"
+        return [name for (name,) in rows(connection, statement, (collection.id,))]
+    lead = next((one for one in asked if isinstance(one, Has)), None)
+    keys = json.dumps(matching(connection, collection.id, asked, lead).tolist())
+    statement = "SELECT id FROM records WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
+    return [name for (name,) in rows(connection, statement, (keys,))]
 
 
 def _whole(connection: apsw.Connection, name: str, collection: Collection, found: list[Row]) -> list[VectorRecord]:

@@ -178,9 +178,10 @@ class SqliteStore:
         asked = checked_names(ids, "id")
         return self._look(collection, lambda c, found: reading.texts_of(c, found, asked, lacking), {})
 
-    def ids(self, collection: str) -> list[str]:
-        """Every id in order; see `Store.ids`."""
-        return self._look(collection, reading.ids_of, [])
+    def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
+        """The ids that pass a filter, in order; see `Store.ids`."""
+        asked = wanted(options)
+        return self._look(collection, lambda c, found: reading.ids_of(c, found, asked), [])
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""

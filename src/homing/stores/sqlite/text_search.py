@@ -57,6 +57,7 @@ def search(
         tuple(Worded(name, score / (K1 + 1)) for name, score in best),
         sum(_idf(collection.records, holders.get(term, 0)) for term in terms),
         _idf(collection.records, 1),
+        collection.records,
     )
 
 

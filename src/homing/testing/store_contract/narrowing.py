@@ -71,7 +71,7 @@ def condition(chance: Random, depth: int = 0) -> dict[str, Any]:
 class NarrowingContract(Opened):
     """Filters."""
 
-    def test_any_tree_of_conditions_means_the_same_in_both_legs(self, store: Store) -> None:
+    def test_any_tree_of_conditions_means_the_same_in_both_legs_and_in_a_list_of_ids(self, store: Store) -> None:
         chance = Random(7)
         known = {f"r{number}": metadata(chance) for number in range(80)}
         store.upsert(
@@ -83,6 +83,7 @@ class NarrowingContract(Opened):
             near = {one.id for one in store.search("things", vector(1), 100, options)}
             worded = {one.id for one in store.search_text("things", "words", 100, options)}
             assert (near, worded) == (expected, expected), options.metadata_filter
+            assert store.ids("things", options) == sorted(expected), options.metadata_filter
 
     @pytest.mark.parametrize(
         "wrong",

@@ -7,12 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from homing.errors import MissingExtra, StoreBusy, StoreReadOnly
+from filelock import BaseFileLock, FileLock, Timeout
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+from homing.errors import StoreBusy, StoreReadOnly
 
 WAIT = 120.0
 """Seconds that a writer waits for another one: as long as a large table takes to be tidied up."""
@@ -42,12 +40,6 @@ class WriteLock:
             self._threads.release()
 
     def _acquired(self, seconds: float) -> BaseFileLock:
-        try:
-            from filelock import FileLock, Timeout
-        except ModuleNotFoundError as error:
-            raise MissingExtra(
-                "filelock is not installed; install it with: pip install 'homing[lance]'", details={"extra": "lance"}
-            ) from error
         lock = FileLock(self.path)
         try:
             lock.acquire(timeout=seconds, poll_interval=0.005)

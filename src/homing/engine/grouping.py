@@ -1,0 +1,171 @@
+"""One search for things that have several texts: a skill is its description and the passages of its body.
+
+Each kind of text is a collection of its own, so that the words of long passages and of short descriptions are weighed
+among their like. What a thing is near to is its nearest text, and the words that count are those of the text that
+shares most with the query; the formula is that of every other search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from homing.embedders.provider import EmbeddingProvider
+from homing.engine.embed_once import EmbedOnce
+from homing.engine.measuring import measured
+from homing.engine.models import ModelsInUse, as_models
+from homing.engine.ranking import similarity, worth
+from homing.engine.search import HybridOptions, OnFailure, check_answered, concluded, log_failure
+from homing.engine.source import Nearest, StoreSource
+from homing.legs import Outcome, run_legs
+from homing.records import Leg, Mode, Retrieved
+from homing.stores.store import Store, Words
+from homing.vectors import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One kind of text. `group` says whose text an id is; the first part of a search has the ids of the things
+    themselves. `margin` is how much nearer than the others such a text must be to count in their place."""
+
+    collection: str
+    group: Callable[[str], str] = str
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one kind of text says for a thing: its nearest text, and the one that shares most with the query."""
+
+    nearest: str | None = None
+    cosine: float | None = None
+    worded: str | None = None
+    evidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A thing with its similarity, and what each part says for it; without any vector, the share of the query that its
+    words cover."""
+
+    id: str
+    similarity: float
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The things that a query is about, the nearest first, and how many things there are, where that is known.
+
+    `outcome` says how the legs fared, and has no hits.
+    """
+
+    groups: tuple[Group, ...]
+    outcome: Retrieved
+    scale: Scale | None = None
+    total: int | None = None
+
+
+def search_groups(
+    query: str,
+    parts: Sequence[Part],
+    *,
+    store: Store,
+    embedder: EmbeddingProvider | ModelsInUse | None,
+    options: HybridOptions,
+    also: Sequence[str] = (),
+    on_failure: OnFailure = log_failure,
+) -> Grouped:
+    """The things whose texts a query is about, by both legs; those in `also` are measured whatever the legs found.
+
+    As with `search`, words answer alone where there is no model or it fails. Raises RetrievalFailed where no leg could.
+    """
+    started = time.perf_counter()
+    models = EmbedOnce(as_models(embedder))
+    sources = [StoreSource(query, part.collection, store, models) for part in parts]
+    outcomes = _ask(sources, options, embeds=models.embeds)
+    check_answered(outcomes)
+    nearest: list[Nearest] | None = outcomes["vector"].value if "vector" in outcomes else None
+    words: list[Words] | None = outcomes["keyword"].value
+    found = [
+        _Found(
+            part,
+            source,
+            None if nearest is None else nearest[at],
+            None if words is None else words[at],
+            options.leg_limit,
+        )
+        for at, (part, source) in enumerate(zip(parts, sources, strict=True))
+    ]
+    mode: Mode = "keyword" if nearest is None else "semantic" if words is None else "hybrid"
+    return Grouped(
+        _groups(found, also),
+        concluded(Retrieved((), mode), outcomes, started, on_failure),
+        next((one.scale for one in nearest or () if one.vector is not None), None),
+        None if words is None else words[0].texts,
+    )
+
+
+def _ask(sources: Sequence[StoreSource], options: HybridOptions, *, embeds: bool) -> dict[Leg, Outcome[Any]]:
+    legs: dict[str, Callable[[], Any]] = {"keyword": lambda: [one.words(options.leg_limit) for one in sources]}
+    if embeds:
+        legs["vector"] = lambda: [one.nearest(options.leg_limit) for one in sources]
+    outcomes = run_legs(legs, deadline=options.deadline)
+    order: tuple[Leg, ...] = ("vector", "keyword")
+    return {leg: outcomes[leg] for leg in order if leg in outcomes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the legs found in one part."""
+
+    part: Part
+    source: StoreSource
+    nearest: Nearest | None
+    words: Words | None
+    limit: int
+
+    @property
+    def ids(self) -> dict[str, None]:
+        """Each id once."""
+        near = {} if self.nearest is None else self.nearest.cosines
+        return dict.fromkeys([*near, *(one.id for one in (() if self.words is None else self.words.found))])
+
+    def shares(self, ids: Iterable[str]) -> dict[str, tuple[Share, float]]:
+        """What these say for each thing, and how much of the query the best of them covers."""
+        found: dict[str, tuple[Share, float]] = {}
+        for one in sorted(measured(self.source, ids, self.nearest, self.words, self.limit), key=lambda one: one.id):
+            name = self.part.group(one.id)
+            share, covered = found.get(name, (Share(), 0.0))
+            evidence, coverage = worth(one.bm25, self.words or Words())
+            if one.cosine is not None and (share.cosine is None or one.cosine > share.cosine):
+                share = replace(share, nearest=one.id, cosine=one.cosine)
+            if evidence > share.evidence:
+                share, covered = replace(share, worded=one.id, evidence=evidence), coverage
+            found[name] = share, covered
+        return found
+
+
+def _groups(found: Sequence[_Found], also: Sequence[str]) -> tuple[Group, ...]:
+    first, *others = found
+    shares = [one.shares(one.ids) for one in others]
+    named = dict.fromkeys([*also, *(name for one in shares for name in one)])
+    # What the first part does not know is gone.
+    heads = first.shares({**first.ids, **named})
+    made = []
+    for name, head in heads.items():
+        of_each = [head, *(one.get(name, (Share(), 0.0)) for one in shares)]
+        cosines = [
+            share.cosine - one.part.margin
+            for one, (share, _) in zip(found, of_each, strict=True)
+            if share.cosine is not None
+        ]
+        near = similarity(
+            max(cosines, default=None),
+            max(share.evidence for share, _ in of_each),
+            max(covered for _, covered in of_each),
+        )
+        made.append(Group(name, near, tuple(share for share, _ in of_each)))
+    return tuple(sorted(made, key=lambda one: (-one.similarity, one.id)))
