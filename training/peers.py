@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from homing.embedders.provider import Kind
+from homing.engine import Engine
 from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, read_golden
 from homing.evaluation.run import ask, index, score
@@ -59,9 +60,13 @@ class UniversalSentenceEncoder:
 
 
 def measure(golden: GoldenSet, embedder: UniversalSentenceEncoder) -> dict[str, dict[str, float]]:
-    with tempfile.TemporaryDirectory() as folder, closing(SqliteStore(Path(folder) / "peers.db")) as store:
-        index(golden, store, embedder)
-        answers = ask(golden, store, embedder)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(SqliteStore(Path(folder) / "peers.db")) as store,
+        closing(Engine(store, embedder)) as engine,
+    ):
+        index(golden, engine)
+        answers = ask(golden, engine, LEGS.values())
     figures = {}
     for name, configuration in LEGS.items():
         row = next(row for row in score(golden.name, answers, [configuration]) if row.language == "all")

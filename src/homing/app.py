@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
 from homing.engine.search import HybridOptions, search
-from homing.errors import HomingError
 from homing.records import Metadata, Retrieved, VectorRecord
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from homing.models.switch import ModelSwitch
     from homing.skills.service import SkillService
     from homing.stores.store import Store
-
-log = logging.getLogger(__name__)
 
 DEFAULT_COLLECTION = "default"
 OWNER = "owner"
@@ -174,7 +170,7 @@ class Homing:
         return KnowledgeBase(
             user,
             store=named if isinstance(named, KeepsUsersApart) else self.store,
-            embedder=self._embedder_to_keep(),
+            embedder=self.models.embedder_to_keep(),
             options=self.search_options,
         )
 
@@ -183,7 +179,9 @@ class Homing:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
 
-        return SavedDevices(self.database, embedder=self._embedder_to_keep())
+        return SavedDevices(
+            self.database, embedder=self.models.embedder_to_keep(), vector_deadline=self.settings.search.deadline
+        )
 
     @cached_property
     def skills(self) -> SkillService:
@@ -216,16 +214,6 @@ class Homing:
         )
         self.engine.embed_written()
         return count
-
-    def _embedder_to_keep(self) -> EmbeddingProvider | None:
-        """The embedder, or one that is looked for again whenever it is needed: words answer until it is there."""
-        from homing.embedders.absent import Absent
-
-        try:
-            return self.embedder
-        except HomingError as error:
-            log.warning("answers go by words only until the model is there: %s", error)
-            return Absent(self.models.provider)
 
     def search(
         self, query: str, collection: str = DEFAULT_COLLECTION, *, options: HybridOptions | None = None

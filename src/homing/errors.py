@@ -2,7 +2,8 @@
 
     HomingError
     ├── InvalidArgument              INVALID_ARGUMENT              the caller passed something that cannot be served
-    │   └── DimensionMismatch        EMBEDDING_DIMENSION_MISMATCH  a vector is not as wide as its space
+    │   └── DimensionMismatch        EMBEDDING_DIMENSION_MISMATCH  a vector is not as wide as its space; an
+    │                                                              EmbeddingError as well: a model may have made it
     ├── NotFound                     NOT_FOUND                     no such model, folder, record
     ├── ConfigError                  CONFIG_INVALID                a setting is wrong; names the line to change
     ├── MissingExtra                 MISSING_EXTRA                 an optional library is not installed
@@ -71,12 +72,6 @@ class InvalidArgument(HomingError):
     code = "INVALID_ARGUMENT"
 
 
-class DimensionMismatch(InvalidArgument):
-    """A vector is not as wide as the space it is meant for."""
-
-    code = "EMBEDDING_DIMENSION_MISMATCH"
-
-
 class NotFound(HomingError):
     """The named thing does not exist."""
 
@@ -99,6 +94,12 @@ class EmbeddingError(HomingError):
     """Text could not be turned into vectors."""
 
     code = "EMBEDDING_FAILED"
+
+
+class DimensionMismatch(InvalidArgument, EmbeddingError):
+    """A vector is not as wide as the space it is meant for, whether a caller brought it or a model made it."""
+
+    code = "EMBEDDING_DIMENSION_MISMATCH"
 
 
 class ModelNotReady(EmbeddingError):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,12 +14,11 @@ import homing
 from homing.app import Homing
 from homing.config import EmbeddingSettings, ProviderSettings, Settings
 from homing.errors import NotFound
-from homing.testing.loopback import Fault, LoopbackApi, Rows
+from homing.testing.loopback import Fault, LoopbackApi
+from tests.faults import FAULTS, opened
 
 KEY = "sk-documents"
 STORY = "林婉推开窗，看见灯塔亮了。\n\nThe harbour was empty at dawn."
-
-Made = Callable[[Path, LoopbackApi], Settings]
 
 
 def remote(api: LoopbackApi, **changes: str) -> Settings:
@@ -29,39 +27,18 @@ def remote(api: LoopbackApi, **changes: str) -> Settings:
     return Settings(embedding=embedding, providers={"there": there})
 
 
-def failing(fault: Fault) -> Made:
-    def made(folder: Path, api: LoopbackApi) -> Settings:
-        api.always = fault
-        return remote(api)
-
-    return made
+# What else a server may do. A slow model is waited for by `reindex`.
+UNWELL: dict[str, str] = {"refusing": "", "nobody listens": "http://127.0.0.1:9/v1"}
 
 
-def narrow(rows: Rows) -> Rows:
-    return [row[:-1] for row in rows]
-
-
-def not_numbers(rows: Rows) -> Rows:
-    return [[math.nan] * len(row) for row in rows]
-
-
-FAULTS: dict[str, Made] = {
-    "missing folder": lambda folder, api: Settings(models=folder / "none", embedding=EmbeddingSettings(model="own")),
-    "no key": lambda folder, api: remote(api, api_key="${HOMING_NO_SUCH_KEY}"),
-    "bad key": lambda folder, api: remote(api, api_key="sk-wrong"),
-    "misspelt": lambda folder, api: remote(api, type="opnai"),
-    "unknown account": lambda folder, api: Settings(embedding=EmbeddingSettings(provider_id="nobody", model="x")),
-    "down": failing(Fault(status=500)),
-    "nobody listens": lambda folder, api: remote(api, base_url="http://127.0.0.1:9/v1"),
-    "wrong width": failing(Fault(rows=narrow)),
-    "not a number": failing(Fault(rows=not_numbers)),
-}
-
-
-@pytest.fixture(params=FAULTS)
+@pytest.fixture(params=[*(one for one in FAULTS if one != "slow"), *UNWELL])
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Homing]:
     with ExitStack() as held:
-        settings = FAULTS[request.param](tmp_path, held.enter_context(LoopbackApi(key=KEY)))
+        if request.param in FAULTS:
+            yield held.enter_context(opened(tmp_path, request.param))
+            return
+        api = held.enter_context(LoopbackApi(key=KEY, always=Fault(status=500)))
+        settings = remote(api, base_url=UNWELL[request.param] or f"{api.url}/v1")
         yield held.enter_context(homing.open(tmp_path / "data", settings=settings))
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from homing.errors import InvalidArgument, NotFound
+from homing.engine import Engine
+from homing.engine.search import HybridOptions, search
+from homing.errors import EmbeddingError, InvalidArgument, NotFound
 from homing.evaluation.configuration import Configuration, sweep
 from homing.evaluation.golden import GoldenSet, Question, read_golden
 from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
-from homing.evaluation.run import Legs, ask, index, latency, ranking, score, thresholds
+from homing.evaluation.run import COLLECTION, NEAREST, Answers, ask, index, latency, score, thresholds
+from homing.records import Hit, Retrieved
 from homing.stores.registry import open_store
-from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
 
 
@@ -24,10 +27,14 @@ def write(path: Path, *rows: dict[str, object]) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = open_store(tmp_path / "eval.db")
-    yield store
-    store.close()
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with closing(open_store(tmp_path / "eval.db")) as store, closing(Engine(store, FakeEmbedder(128))) as engine:
+        yield engine
+
+
+def found(**scores: float | None) -> Retrieved:
+    """An answer with these hits."""
+    return Retrieved(tuple(Hit(name, "c", "", {}, at, at, 1.0) for name, at in scores.items()), "hybrid")
 
 
 def test_figures_are_those_a_hand_computes() -> None:
@@ -80,54 +87,85 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
     assert Question("q", text, {}).language == language
 
 
-def test_legs_are_fused_as_configured() -> None:
-    legs = Legs(Question("q", "x", {"b": 1}), ("a", "b"), (0.9, 0.2), ("b", "c"))
-    assert ranking(legs, Configuration(1, 0)) == ["a", "b"]
-    assert ranking(legs, Configuration(0, 1)) == ["b", "c"]
-    assert ranking(legs, Configuration(0.5, 0.5))[0] == "b"
-    assert ranking(legs, Configuration(1, 0, min_score=0.5)) == ["a"]
+TINY = GoldenSet(
+    "tiny",
+    {"git": "生成Git提交信息 commit", "file": "读取文件 file", "calc": "数学计算 sum"},
+    (Question("1", "提交", {"git": 1}), Question("2", "read file", {"file": 1}), Question("3", "天气", {})),
+)
 
 
-def test_a_set_is_measured_from_end_to_end(store: Store) -> None:
-    golden = GoldenSet(
-        "tiny",
-        {"git": "生成Git提交信息 commit", "file": "读取文件 file", "calc": "数学计算 sum"},
-        (Question("1", "提交", {"git": 1}), Question("2", "read file", {"file": 1}), Question("3", "天气", {})),
-    )
-    embedder = FakeEmbedder(128)
+def test_a_set_is_measured_from_end_to_end(engine: Engine) -> None:
     steps: list[tuple[int, int]] = []
-    index(golden, store, embedder, lambda done, total: steps.append((done, total)))
-    answers = ask(golden, store, embedder)
-    rows = score("tiny", answers, [Configuration(0, 1), Configuration()])
+    index(TINY, engine, lambda done, total: steps.append((done, total)))
+    configurations = [Configuration(0, 1), Configuration()]
+    answers = ask(TINY, engine, configurations)
+    rows = score("tiny", answers, configurations)
     everything = {(row.configuration, row.language): row for row in rows}
     assert everything["keyword", "all"].recall_1 == 1
     assert everything["keyword", "all"].abstained == 1
     assert everything["hybrid 0.7/0.3 k=60", "zh"].questions == 2
     assert steps == [(3, 3)]
-    timed = latency(golden, store, embedder)
+    timed = latency(TINY, engine)
     assert timed is not None
     assert 0 < timed.p50_ms <= timed.p95_ms
     assert timed.questions == 3
 
 
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        Configuration(1, 0),
+        Configuration(0, 1),
+        Configuration(fusion="evidence"),
+        Configuration(0.5, 0.5, 10),
+        Configuration(0.2, 0.8),
+        Configuration(min_score=0.9),
+    ],
+    ids=lambda one: one.name,
+)
+def test_what_is_scored_is_what_a_search_answers(engine: Engine, configuration: Configuration) -> None:
+    index(TINY, engine)
+    for one in ask(TINY, engine, [configuration]):
+        options = HybridOptions(
+            mode=configuration.mode,
+            fusion=configuration.fusion,
+            vector_weight=configuration.vector_weight,
+            keyword_weight=configuration.keyword_weight,
+            rrf_k=configuration.rrf_k,
+            min_score=configuration.min_score,
+        )
+        seen = search(one.question.text, COLLECTION, store=engine.store, embedder=engine.models, options=options)
+        assert one.found[configuration].hits == seen.hits
+
+
+def test_a_model_that_fails_is_no_measurement(engine: Engine) -> None:
+    index(TINY, engine)
+    failing = Engine(engine.store, FakeEmbedder(128, fail_with=EmbeddingError("cannot embed this")))
+    for measure in (lambda: index(TINY, failing), lambda: ask(TINY, failing, [Configuration(0, 1)])):
+        with pytest.raises(EmbeddingError, match="cannot embed this"):
+            measure()
+
+
 def test_a_sweep_goes_from_vector_to_keyword() -> None:
     names = [configuration.name for configuration in sweep(0.5)]
     assert names == ["vector", "hybrid 0.5/0.5 k=60", "keyword"]
+    assert Configuration(fusion="evidence").name == "hybrid evidence"
 
 
 def test_abstaining_is_judged_by_the_score_of_what_is_shown() -> None:
-    near = Legs(Question("1", "q", {"a": 1}), ("a", "b"), (0.8, 0.1), ("b",))
-    far = Legs(Question("2", "q", {}), ("a", "b"), (0.3, 0.1), ("b",))
-    rows = {row.configuration: row for row in score("s", [near, far], [Configuration(), Configuration(0, 1)])}
+    words, fused = Configuration(0, 1), Configuration()
+    near = Answers(Question("1", "q", {"a": 1}), {fused: found(a=0.8, b=0.1), words: found(b=None)})
+    far = Answers(Question("2", "q", {}), {fused: found(a=0.3, b=0.1), words: found(b=None)})
+    rows = {row.configuration: row for row in score("s", [near, far], [fused, words])}
     assert (rows["hybrid 0.7/0.3 k=60"].abstained, rows["hybrid 0.7/0.3 k=60"].kept) == (1, 1)
     assert (rows["keyword"].abstained, rows["keyword"].kept) == (0, 1)
-    [strict] = score("s", [near, far], [Configuration()], threshold=0.9)
+    [strict] = score("s", [near, far], [fused], threshold=0.9)
     assert (strict.abstained, strict.kept) == (1, 0)
 
 
 def test_every_threshold_is_weighed() -> None:
-    near = Legs(Question("1", "q", {"a": 1}), ("a",), (0.8,), ())
-    far = Legs(Question("2", "q", {}), ("a",), (0.3,), ())
+    near = Answers(Question("1", "q", {"a": 1}), {NEAREST: found(a=0.8)})
+    far = Answers(Question("2", "q", {}), {NEAREST: found(a=0.3)})
     at = {one.threshold: (one.abstained, one.kept) for one in thresholds("s", "m", [near, far])}
     assert (at[0.0], at[0.5], at[0.8], at[1.0]) == ((0, 1), (1, 1), (1, 1), (1, 0))
     assert thresholds("s", "m", [near]) == []

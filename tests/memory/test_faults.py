@@ -3,50 +3,15 @@
 from __future__ import annotations
 
 import logging
-import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import homing
-from homing.app import Homing
 from homing.chat import Message
 from homing.config import load
-from homing.testing.loopback import Fault, LoopbackApi
 from homing.testing.scripted_chat import ScriptedChat
-
-REMOTE = '[embedding]\nprovider_id = "x"\nmodel = "text-embedding-3-small"\ndimensions = 64\n[providers.x]\n'
-OPENAI = f'{REMOTE}type = "openai"\napi_key = "sk-right"\nbase_url = "%s/v1"\n'
-
-FAULTS: dict[str, tuple[str, Fault | None, str]] = {
-    "no key": (f'{REMOTE}type = "openai"\napi_key = "${{HOMING_TEST_NOT_SET}}"\n', None, "MODEL_NOT_READY"),
-    "bad key": (OPENAI.replace("sk-right", "sk-wrong"), None, "INVALID_KEY"),
-    "missing folder": ('models = "nowhere"\n[embedding]\nmodel = "all-MiniLM-L6-v2"\n', None, "MODEL_NOT_READY"),
-    "misspelt type": (f'{REMOTE}type = "opnai"\napi_key = "k"\n', None, "MODEL_NOT_READY"),
-    "misspelt name": ('[embedding]\nprovider_id = "nobody"\n', None, "MODEL_NOT_READY"),
-    "down": (OPENAI, Fault(hang_up=True), "PROVIDER_UNAVAILABLE"),
-    "slow": (OPENAI, Fault(), "TIMEOUT"),
-    "wrong width": (OPENAI, Fault(rows=lambda rows: [row[:8] for row in rows]), "EMBEDDING_DIMENSION_MISMATCH"),
-    "not a number": (OPENAI, Fault(rows=lambda rows: [[math.nan] * len(row) for row in rows]), "MALFORMED_ANSWER"),
-}
-
-
-@contextmanager
-def opened(folder: Path, fault: str) -> Iterator[Homing]:
-    """An app whose default model has that fault."""
-    text, always, _ = FAULTS[fault]
-    over = threading.Event()
-    if fault == "slow":
-        always = Fault(text=lambda answer: answer if over.wait(60) else "")
-    with LoopbackApi(key="sk-right", always=always) as api:
-        file = folder / "homing.toml"
-        file.write_text(text.replace("%s", api.url), encoding="utf-8")
-        with homing.open(folder / "data", settings=load(file, environ={}).settings) as app:
-            yield app
-            over.set()
+from tests.faults import FAULTS, opened
 
 
 @pytest.mark.parametrize("fault", FAULTS)

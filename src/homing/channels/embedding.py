@@ -21,7 +21,7 @@ from homing.channels.embedding_messages import (
 from homing.channels.fallback import fallback
 from homing.channels.work import Work
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import DimensionMismatch, EmbeddingError, InvalidArgument, ModelNotReady, NotFound, StoreBusy
+from homing.errors import DimensionMismatch, EmbeddingError, InvalidArgument, ModelNotReady, StoreBusy
 from homing.records import Hit
 
 DEFAULT = "default"
@@ -91,9 +91,9 @@ def status(app: Homing, request: EmbeddingStatusRequest, work: Work) -> Embeddin
         work.go_on()
     pending = app.documents.waiting(request.project_id)
     try:
-        embedder = _named(app, DEFAULT)
+        embedder = app.models.provider()
         return EmbeddingStatusResponse(model=embedder.id, dimensions=embedder.dimensions, problem=None, pending=pending)
-    except (EmbeddingError, NotFound) as error:
+    except EmbeddingError as error:
         problem = ModelProblem(code=error.code, message=error.message)
         return EmbeddingStatusResponse(model=None, dimensions=None, problem=problem, pending=pending)
 

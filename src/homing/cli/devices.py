@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -120,11 +120,14 @@ def _retriever(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever
             yield homing.devices
         return
     from homing.config import load as load_settings
+    from homing.database.lazy import LazyDatabase
     from homing.devices import DeviceRetriever, load_home
-    from homing.resolve import resolve_embedder
+    from homing.resolve import open_models
 
-    read = load_home(home)
-    yield DeviceRetriever(read.devices, read.rooms, embedder=resolve_embedder(load_settings().settings))
+    read, settings = load_home(home), load_settings().settings
+    with closing(LazyDatabase(settings.database)) as database:
+        embedder = open_models(settings, database).embedder_to_keep()
+        yield DeviceRetriever(read.devices, read.rooms, embedder=embedder, vector_deadline=settings.search.deadline)
 
 
 def _show(answer: Answer, *, explain: bool) -> None:

@@ -30,8 +30,10 @@ def evaluate(
     model: Annotated[
         list[str] | None, typer.Option(help="A model to compare; may be repeated. The one in use.")
     ] = None,
-    weights: Annotated[list[str] | None, typer.Option(help="Vector:keyword weights to compare, e.g. 0.7:0.3.")] = None,
-    k: Annotated[list[int] | None, typer.Option(help="A k of the fusion to compare; may be repeated.")] = None,
+    weights: Annotated[
+        list[str] | None, typer.Option(help="Weights of a fusion by rank to compare, e.g. 0.7:0.3.")
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option(help="A k of the fusion by rank to compare.")] = None,
     mode: Annotated[list[str] | None, typer.Option(help="Only semantic, keyword or hybrid; may be repeated.")] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Compare all weights from vector to keyword.")] = False,
     min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches scored below this.")] = None,
@@ -45,8 +47,9 @@ def evaluate(
 ) -> None:
     """Measure how well the right documents are found.
 
-    Counts recall@1/5/10, nDCG@10, MRR, abstention and latency, per language. Models, weights and k are compared side by
-    side, on the same answers. Exit code 1 where the best fusion of a set stays below a floor.
+    Puts the questions to the search that people use, and counts recall@1/5/10, nDCG@10, MRR, abstention and latency,
+    per language. Models, weights and k are compared side by side; weights and k are those of the fusion by rank. Exit
+    code 1 where the best fusion of a set stays below a floor.
 
     `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl, eval.jsonl), and counts exact
     sets of devices, wrong devices and refusals.
@@ -102,14 +105,16 @@ def _configurations(
         if mode not in MODES:
             raise InvalidArgument(f"no mode named {mode!r}; known: {', '.join(MODES)}")
     settings = app.settings.search
-    ks = ks or [settings.rrf_k]
+    # Weights and a k are those of the fusion by rank: who names some compares that.
+    fusion = "rrf" if weights or ks or all_weights else settings.fusion
     pairs = [_weights(one) for one in weights] or [(settings.vector_weight, settings.keyword_weight)]
     chosen: list[Configuration] = []
-    for k in ks:
+    for k in ks or [settings.rrf_k]:
         if all_weights:
             chosen += every_weight(rrf_k=k, min_score=min_score)
         else:
-            chosen += [Configuration(vector, keyword, k, min_score) for vector, keyword in [(1, 0), (0, 1), *pairs]]
+            chosen += [Configuration(1, 0, k, min_score), Configuration(0, 1, k, min_score)]
+            chosen += [Configuration(vector, keyword, k, min_score, fusion) for vector, keyword in pairs]
     # One leg alone is the same with every k.
     named = {one.name: one for one in chosen if not modes or one.mode in modes}
     if not named:

@@ -48,8 +48,7 @@ def list_models(data: Data = None, json: Json = False) -> None:
 def _rows(app: Homing) -> list[dict[str, Any]]:
     from homing.resolve import local_models
 
-    embedder = app.embedder
-    used = "" if embedder is None else embedder.id
+    used = app.models.identity()
     rows = [
         {
             "name": one.name,

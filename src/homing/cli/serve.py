@@ -82,11 +82,10 @@ def _log(wanted: str) -> None:
 def _facts(app: Homing, address: str) -> dict[str, Any]:
     from homing.server.tokens import Tokens
 
-    embedder = app.embedder
     return {
         "address": address,
         "data": str(app.settings.data.absolute()),
-        "model": "" if embedder is None else embedder.id,
+        "model": app.models.identity(),
         "tokens": Tokens.exist(app.existing_database),
     }
 

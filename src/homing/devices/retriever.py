@@ -26,9 +26,12 @@ from homing.devices.values import fit, takes_values
 from homing.devices.words_alike import word_similarity
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError
+from homing.legs import run_leg
 
 logger = logging.getLogger(__name__)
 
+VECTOR_DEADLINE = 5.0
+"""Seconds that an answer waits for the vectors of commands."""
 NOT_SWITCHED = ALWAYS_ASK | {"cover"}
 """What a sentence must name to move: "everything" does not mean them."""
 
@@ -37,7 +40,8 @@ class DeviceRetriever:
     """Answers sentences about one home.
 
     Commands are matched by `similarity_func` if given, else by the vectors of `embedder`, else by the bundled model;
-    when the model fails, by their words, and the answer says `degraded`. `chat` reads sentences before the rules do.
+    when the model fails or takes longer than `vector_deadline` seconds, by their words, and the answer says `degraded`.
+    `chat` reads sentences before the rules do, within `deadline` seconds.
     Asking is safe from several threads; `update` is not safe beside it.
     """
 
@@ -50,6 +54,7 @@ class DeviceRetriever:
         similarity_func: SimilarityFunc | None = None,
         chat: ChatModel | None = None,
         deadline: float = DEADLINE,
+        vector_deadline: float = VECTOR_DEADLINE,
         threshold: float = THRESHOLD,
     ) -> None:
         self.home = Home(devices, rooms)
@@ -57,6 +62,7 @@ class DeviceRetriever:
         self._similarity = similarity_func or self._vectors
         self._chat = chat
         self._deadline = deadline
+        self._vector_deadline = vector_deadline
         self._threshold = threshold
 
     def update(self, devices: Iterable[Device], rooms: Iterable[Room] | None = None) -> Changes:
@@ -82,12 +88,16 @@ class DeviceRetriever:
         """
         state = state or DialogueState()
         irs = [_resumed(ir, state) for ir in parse_with(text, self.home.vocabulary, self._chat, self._deadline)]
-        try:
-            return self._answer(irs, state, room, self._similarity)
-        except EmbeddingError as error:
-            logger.warning("Command vectors are not available, commands are matched by their words: %s", error)
-            answer = self._answer(irs, state, room, word_similarity)
-            return replace(answer, degraded=True, reason=error.code)
+        matched = run_leg(
+            "vector", lambda: self._answer(irs, state, room, self._similarity), deadline=self._vector_deadline
+        )
+        if matched.value is not None:
+            return matched.value
+        assert matched.error is not None
+        if not isinstance(matched.error, EmbeddingError):
+            raise matched.error
+        logger.warning("Command vectors are not available, commands are matched by their words: %s", matched.error)
+        return replace(self._answer(irs, state, room, word_similarity), degraded=True, reason=matched.code)
 
     def _answer(
         self, irs: list[QueryIR], state: DialogueState, room: str | None, similar: SimilarityFunc | None

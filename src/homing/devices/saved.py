@@ -17,7 +17,7 @@ from homing.devices.device import Device, Room
 from homing.devices.home import Changes, Home
 from homing.devices.loading import HomeFile, load_home, read_home
 from homing.devices.parsing import DEADLINE
-from homing.devices.retriever import DeviceRetriever
+from homing.devices.retriever import VECTOR_DEADLINE, DeviceRetriever
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import StoreCorrupt
 
@@ -47,11 +47,12 @@ class SavedDevices:
         embedder: EmbeddingProvider | None = None,
         chat: ChatModel | None = None,
         deadline: float = DEADLINE,
+        vector_deadline: float = VECTOR_DEADLINE,
     ) -> None:
         database.migrate(COMPONENT, STEPS)
         self._database = database
         self._lock = threading.Lock()
-        self._latest = DeviceRetriever(embedder=embedder, chat=chat, deadline=deadline)
+        self._latest = DeviceRetriever(embedder=embedder, chat=chat, deadline=deadline, vector_deadline=vector_deadline)
         self._revision = 0
         self._seen = -1
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import cast
 
 from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.wrapper import Wrapper
+from homing.engine.engine import Engine
 from homing.errors import InvalidArgument
 from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet
@@ -73,7 +75,7 @@ def compare(
     demands: Sequence[Demand] = (),
     announce: Announce | None = None,
 ) -> Evaluation:
-    """Ask the questions of every set with every model, and score every configuration on the answers."""
+    """Put the questions of every set to the search, with every model in every configuration, and score the answers."""
     from homing import __version__
 
     if len({golden.name for golden in sets}) < len(sets):
@@ -133,10 +135,12 @@ def _measure(
     with (
         tempfile.TemporaryDirectory(prefix="homing-eval-") as folder,
         closing(open_store(f"sqlite:///{Path(folder) / 'eval.db'}")) as store,
+        # Not another one, whatever becomes the default meanwhile.
+        closing(Engine(store, Wrapper(model))) as engine,
     ):
-        index(golden, store, model, announce(f"Indexing {golden.name}"))
-        answers = ask(golden, store, model, announce(f"Asking {golden.name}"))
-        timings = [latency(golden, store, model, mode) for mode in MODES]
+        index(golden, engine, announce(f"Indexing {golden.name}"))
+        answers = ask(golden, engine, configurations, announce(f"Asking {golden.name}"))
+        timings = [latency(golden, engine, mode) for mode in MODES]
     rows = score(golden.name, answers, configurations, model=model.id, threshold=threshold)
     return rows, [one for one in timings if one is not None], thresholds(golden.name, model.id, answers)
 

@@ -39,7 +39,7 @@ class Row(Part):
 
     set: str
     model: str = Field(description="identity of the embedding model")
-    configuration: str = Field(description="name of the configuration, e.g. `hybrid 0.7/0.3 k=60`")
+    configuration: str = Field(description="name of the configuration, e.g. `hybrid evidence`, `hybrid 0.7/0.3 k=60`")
     mode: Mode
     vector_weight: float
     keyword_weight: float
@@ -51,7 +51,7 @@ class Row(Part):
     recall_5: float = Field(description="… among the first five")
     recall_10: float = Field(description="… among the first ten")
     ndcg_10: float = Field(description="gain of the first ten, discounted by place, over the best possible")
-    mrr: float = Field(description="mean of one over the place of the first relevant document")
+    mrr: float = Field(description="mean of one over the place of the first relevant document among the first ten")
     abstained: float | None = Field(description="share of the unanswerable questions that found nothing to speak of")
     kept: float | None = Field(description="share of the answerable questions that found something")
 

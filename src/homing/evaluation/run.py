@@ -1,58 +1,66 @@
-"""Runs a golden set through search, once, and scores any number of configurations on what the legs returned."""
+"""Puts the questions of a golden set to the search that people use, and scores what it answered."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from homing.embedders.provider import EmbeddingProvider
-from homing.engine.fusion import Ranking, rrf
+import numpy as np
+
+from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.embedders.whole import embed_whole
+from homing.embedders.wrapper import Wrapper
+from homing.engine.engine import Engine
 from homing.engine.search import HybridOptions, search
+from homing.evaluation.asked_once import asked_once
 from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, Question
 from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
 from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
-from homing.records import VectorRecord
-from homing.stores.store import SearchOptions, Store
-from homing.vectors import score_of
+from homing.records import Leg, Retrieved, VectorRecord
+from homing.stores.store import Store
+from homing.vectors import Matrix
 
 COLLECTION = "evaluation"
-DEPTH = 100
 BATCH = 512
 TIMED = 50
 SHOWN = 10
-"""Hits of an answer that count as what somebody would look at."""
+"""Hits of an answer: as many as a search gives by default, and as somebody would look at."""
+DEADLINE = 60.0
+"""Seconds that a search may take: a busy machine changes no figure."""
 THRESHOLD = 0.5
 """The score at which every model's own border between unrelated and related lies."""
 MODES: tuple[Mode, ...] = ("semantic", "keyword", "hybrid")
+NEAREST = Configuration(1, 0)
+"""What tells how near the nearest document is; always asked."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Legs:
-    """What the two legs returned for a question, as deep as any configuration looks."""
+class Answers:
+    """What a question was answered, by configuration."""
 
     question: Question
-    vector: tuple[str, ...]
-    scores: tuple[float, ...]
-    keyword: tuple[str, ...]
+    found: Mapping[Configuration, Retrieved]
 
     @property
     def best_score(self) -> float:
         """The score of the nearest document; 0 where there is none."""
-        return max(self.scores, default=0.0)
+        return max((hit.score or 0.0 for hit in self.found[NEAREST]), default=0.0)
 
 
-def index(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, progress: Progress | None = None) -> None:
-    """Put the corpus of a golden set into a store."""
+def index(golden: GoldenSet, engine: Engine, progress: Progress | None = None) -> None:
+    """Put the corpus of a golden set into a collection, with its vectors. Raises what the model raises."""
+    embedder = engine.models.provider()
+    collection = engine.collection(COLLECTION)
     ids = list(golden.corpus)
     for start in range(0, len(ids), BATCH):
         part = ids[start : start + BATCH]
-        rows = embedder.embed([golden.corpus[one] for one in part])
-        store.upsert(
+        rows = embed_whole(embedder, [golden.corpus[one] for one in part])
+        collection.write(
             VectorRecord(one, COLLECTION, row, {}, golden.corpus[one], embedder.id)
             for one, row in zip(part, rows, strict=True)
         )
@@ -60,69 +68,86 @@ def index(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, progress
             progress(start + len(part), len(ids))
 
 
-def ask(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, progress: Progress | None = None) -> list[Legs]:
-    """Put every question to both legs."""
-    answers: list[Legs] = []
+def ask(
+    golden: GoldenSet, engine: Engine, configurations: Iterable[Configuration], progress: Progress | None = None
+) -> list[Answers]:
+    """Put every question to the search, in every configuration. Raises what a leg raises."""
+    answers: list[Answers] = []
     if not golden.questions:
         return answers
-    vectors = embedder.embed([question.text for question in golden.questions], kind="query")
-    for number, (question, vector) in enumerate(zip(golden.questions, vectors, strict=True), start=1):
-        near = store.search(COLLECTION, vector, DEPTH, SearchOptions(model=embedder.id))
-        found = store.search_text(COLLECTION, question.text, DEPTH)
-        scores = tuple(score_of(match.cosine or 0.0, embedder.scale) for match in near)
-        answers.append(Legs(question, tuple(match.id for match in near), scores, tuple(match.id for match in found)))
+    asked = list(dict.fromkeys((NEAREST, *configurations)))
+    embedder = _Prepared(engine.models.provider(), [question.text for question in golden.questions])
+    for number, question in enumerate(golden.questions, start=1):
+        store = asked_once(engine.store)
+        answers.append(Answers(question, {one: _search(question.text, store, embedder, one) for one in asked}))
         if progress is not None:
             progress(number, len(golden.questions))
     return answers
 
 
-def ranking(legs: Legs, configuration: Configuration) -> list[str]:
-    """The ids a configuration returns for a question, best first."""
-    floor = configuration.min_score
-    near = [one for one, score in zip(legs.vector, legs.scores, strict=True) if floor is None or score >= floor]
-    rankings = []
-    if configuration.vector_weight:
-        rankings.append(Ranking("vector", near, configuration.vector_weight))
-    if configuration.keyword_weight:
-        rankings.append(Ranking("keyword", legs.keyword, configuration.keyword_weight))
-    return [fused.id for fused in rrf(rankings, k=configuration.rrf_k)]
+def _search(text: str, store: Store, embedder: EmbeddingProvider, configuration: Configuration) -> Retrieved:
+    options = configuration.options(SHOWN, DEADLINE)
+    return search(text, COLLECTION, store=store, embedder=embedder, options=options, on_failure=_refuse)
 
 
-def answers_something(legs: Legs, found: Sequence[str], configuration: Configuration, threshold: float) -> bool:
-    """Whether an answer has anything to say: a hit that somebody would see scores enough.
+def _refuse(leg: Leg, error: Exception) -> None:
+    """Half a search is not measured."""
+    raise error
+
+
+class _Prepared(Wrapper):
+    """A provider that has embedded these questions already, together."""
+
+    def __init__(self, provider: EmbeddingProvider, questions: Sequence[str]) -> None:
+        super().__init__(provider)
+        self._rows = dict(zip(questions, provider.embed(questions, kind="query"), strict=True))
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """The rows of these questions; of anything else, what the provider gives."""
+        if kind == "query" and all(text in self._rows for text in texts):
+            return np.stack([self._rows[text] for text in texts])
+        return self._provider.embed(texts, kind=kind)
+
+
+def answers_something(found: Retrieved, configuration: Configuration, threshold: float) -> bool:
+    """Whether an answer has anything to say: a hit scores enough.
 
     Words alone have no score that means something across questions, so there any hit counts.
     """
-    if not configuration.vector_weight:
+    if configuration.mode == "keyword":
         return bool(found)
-    scores = dict(zip(legs.vector, legs.scores, strict=True))
-    return any(scores.get(one, 0.0) >= threshold for one in found[:SHOWN])
+    return any((hit.score or 0.0) >= threshold for hit in found)
 
 
 def score(
     name: str,
-    answers: Sequence[Legs],
+    answers: Sequence[Answers],
     configurations: Iterable[Configuration],
     *,
     model: str = "",
     threshold: float = THRESHOLD,
 ) -> list[Row]:
     """The figures of every configuration, over all questions and per language where there are several."""
-    spoken: list[Language] = sorted({legs.question.language for legs in answers})
+    spoken: list[Language] = sorted({one.question.language for one in answers})
     languages: list[Language] = ["all", *(spoken if len(spoken) > 1 else [])]
-    rows = []
-    for configuration in configurations:
-        rankings = [(legs, ranking(legs, configuration)) for legs in answers]
-        for language in languages:
-            chosen = [pair for pair in rankings if language in ("all", pair[0].question.language)]
-            rows.append(_means(name, model, configuration, language, chosen, threshold))
-    return rows
+    return [
+        _means(
+            name,
+            model,
+            configuration,
+            language,
+            [one for one in answers if language in ("all", one.question.language)],
+            threshold,
+        )
+        for configuration in configurations
+        for language in languages
+    ]
 
 
-def thresholds(name: str, model: str, answers: Sequence[Legs], step: float = 0.05) -> list[Threshold]:
+def thresholds(name: str, model: str, answers: Sequence[Answers], step: float = 0.05) -> list[Threshold]:
     """What every threshold on the score would do; nothing for a set without unanswerable questions."""
-    silent = [legs.best_score for legs in answers if not legs.question.relevant]
-    spoken = [legs.best_score for legs in answers if legs.question.relevant]
+    silent = [one.best_score for one in answers if not one.question.relevant]
+    spoken = [one.best_score for one in answers if one.question.relevant]
     if not silent or not spoken:
         return []
     return [
@@ -137,16 +162,18 @@ def thresholds(name: str, model: str, answers: Sequence[Legs], step: float = 0.0
     ]
 
 
-def latency(golden: GoldenSet, store: Store, embedder: EmbeddingProvider, mode: Mode = "hybrid") -> Latency | None:
+def latency(golden: GoldenSet, engine: Engine, mode: Mode = "hybrid") -> Latency | None:
     """Milliseconds of a whole search, embedding included, over some of the questions; None where there are none."""
     times = []
+    options = HybridOptions(limit=SHOWN, mode=mode)
+    embedder = engine.models.provider()
     asked = golden.questions[:TIMED]
     # The first one warms up what is loaded once, and is not counted.
     for question in (*asked[:1], *asked):
         # A number that no question had before: the vector of a known text would come from the cache.
         text = f"{question.text} {time.time_ns() % 1_000_000_007}"
         started = time.perf_counter()
-        search(text, COLLECTION, store=store, embedder=embedder, options=HybridOptions(limit=SHOWN, mode=mode))
+        search(text, COLLECTION, store=engine.store, embedder=embedder, options=options)
         times.append((time.perf_counter() - started) * 1000)
     if not times:
         return None
@@ -166,20 +193,17 @@ def _means(
     model: str,
     configuration: Configuration,
     language: Language,
-    chosen: Sequence[tuple[Legs, list[str]]],
+    chosen: Sequence[Answers],
     threshold: float,
 ) -> Row:
-    answered = [(found, legs.question.relevant) for legs, found in chosen if legs.question.relevant]
-    kept = [
-        float(answers_something(legs, found, configuration, threshold))
-        for legs, found in chosen
-        if legs.question.relevant
+    answered = [([hit.id for hit in one.found[configuration]], one.question.relevant) for one in chosen]
+    answered = [(found, relevant) for found, relevant in answered if relevant]
+    spoke = [
+        (bool(one.question.relevant), answers_something(one.found[configuration], configuration, threshold))
+        for one in chosen
     ]
-    abstained = [
-        float(not answers_something(legs, found, configuration, threshold))
-        for legs, found in chosen
-        if not legs.question.relevant
-    ]
+    kept = [float(something) for answerable, something in spoke if answerable]
+    abstained = [float(not something) for answerable, something in spoke if not answerable]
     return Row(
         set=name,
         model=model,

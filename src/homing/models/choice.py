@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 from homing.database import Database
 from homing.database.lazy import LazyDatabase
+from homing.embedders.absent import Absent
 from homing.embedders.chosen import Chosen
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
@@ -20,6 +21,12 @@ from homing.models.records import LOCAL, LLMModel, LLMProvider
 from homing.models.registry import Found
 
 log = logging.getLogger(__name__)
+
+NOT_NAMED = "no embedding model is configured; set embedding.provider or search by keywords"
+NAMED_BADLY = (
+    "embedding.provider_id and embedding.provider name nothing that embeds; check the name, and the type of the "
+    "provider of that name (homing config show)"
+)
 
 
 class Models:
@@ -79,6 +86,23 @@ class Models:
         provider = self._current()
         return None if provider is None else Chosen(provider, self.provider)
 
+    def embedder_to_keep(self) -> EmbeddingProvider | None:
+        """The embedder, or one that is looked for again whenever it is needed: words answer until it is there."""
+        if not self._embeds:
+            return None
+        try:
+            found = self.embedder()
+        except HomingError:
+            found = None
+        return found or Absent(self.provider)
+
+    def identity(self) -> str:
+        """The identity of the model in use; empty where there is none, or none that can be had."""
+        try:
+            return self.provider().id
+        except EmbeddingError:
+            return ""
+
     def provider(self, identity: str = "") -> EmbeddingProvider:
         """The embedder of that identity; for an empty one, the default as it is now. Raises only EmbeddingError.
 
@@ -92,7 +116,7 @@ class Models:
             except HomingError as error:
                 raise ModelNotReady(error.message, details=error.details) from error
             if current is None:
-                raise ModelNotReady("no embedding model is configured; set embedding.provider or search by keywords")
+                raise ModelNotReady(NAMED_BADLY if self._embeds else NOT_NAMED)
             return current
         for candidate in self._candidates(identity):
             if candidate.id == identity:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from homing.devices.answer import Answer as DeviceAnswer
+from homing.engine.search import NOTICES
 from homing.records import Hit, Mode, Notice, Retrieved
 from homing.server.body import Answer
 from homing.skills.hits import FoundSkills, SkillHit
@@ -85,7 +86,7 @@ def devices_group(query: str, answer: DeviceAnswer, took_ms: float) -> FoundGrou
         mode=answer.mode,
         degraded=answer.degraded,
         reason=answer.reason,
-        notice=None,
+        notice=_notice(NOTICES["vector"]) if answer.degraded else None,
         hits=[_device_hit(query, one, step) for step in answer.to_dict()["steps"] for one in step["candidates"]],
         took_ms=took_ms,
     )

@@ -111,7 +111,7 @@ def openai_router(app: Homing) -> APIRouter:
     @router.get("/models/{name:path}")
     def get_model(name: str) -> JSONResponse:
         """One of them."""
-        return _answered(lambda: _described(_chosen(app, name), name))
+        return _answered(lambda: _described(_chosen(app, name).id, name))
 
     return router
 
@@ -182,9 +182,9 @@ def _encoded(rows: Matrix, asked: Asked) -> list[Any]:
 
 
 def _chosen(app: Homing, name: str) -> EmbeddingProvider:
-    default = app.embedder
-    if default is not None and name in (DEFAULT, default.id, _name(default)):
-        return default
+    default = app.models.identity()
+    if app.models.embeds and name in (DEFAULT, default, _name(default)):
+        return app.models.provider()
     for found in _configured(app):
         adapter = app.models.manager.get_or_create_adapter(found)
         if name in (found.model.model_key, adapter.id):
@@ -205,20 +205,20 @@ def _configured(app: Homing) -> list[Found]:
 
 
 def _models(app: Homing) -> list[dict[str, Any]]:
-    default = app.embedder
-    listed = {} if default is None else {_name(default): _described(default, _name(default))}
+    default = app.models.identity()
+    listed = {_name(default): _described(default, _name(default))} if default else {}
     for found in _configured(app):
         name = found.model.model_key
         listed.setdefault(name, {"id": name, "object": "model", "created": 0, "owned_by": found.provider.name})
     return list(listed.values())
 
 
-def _described(embedder: EmbeddingProvider, name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": embedder.id.partition("/")[0]}
+def _described(identity: str, name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": identity.partition("/")[0]}
 
 
-def _name(embedder: EmbeddingProvider) -> str:
-    return embedder.id.partition("/")[2].rpartition("@")[0]
+def _name(identity: str) -> str:
+    return identity.partition("/")[2].rpartition("@")[0]
 
 
 def _answered(answer: Callable[[], Mapping[str, Any]]) -> JSONResponse:

@@ -12,7 +12,7 @@ from homing.embedders.observed import Observed
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.resilient import Resilient
 from homing.embedders.wrapper import layers
-from homing.errors import HomingError
+from homing.errors import EmbeddingError, HomingError
 from homing.server.access import Caller
 from homing.server.body import Answer
 
@@ -67,13 +67,13 @@ def health(request: Request, response: Response) -> Health:
 
 
 def _model(app: Homing) -> ModelHealth:
+    if not app.models.embeds:
+        return ModelHealth(state="off", id="", reason=None)
     try:
-        embedder = app.embedder
-        if embedder is None:
-            return ModelHealth(state="off", id="", reason=None)
+        embedder = app.models.provider()
         failure = _failure(embedder)
         return ModelHealth(state="unavailable" if failure else "ok", id=embedder.id, reason=failure)
-    except HomingError as error:
+    except EmbeddingError as error:
         return ModelHealth(state="unavailable", id="", reason=error.code)
 
 

@@ -12,7 +12,6 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from homing.app import Homing
-from homing.embedders.chosen import provider_for
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import NOTICES
 from homing.errors import EmbeddingError
@@ -125,10 +124,9 @@ def _question(
 ) -> tuple[Vector | None, EmbeddingProvider | None, EmbeddingError | None]:
     """The vector of a question by the model that made the others; the error of a model that does not answer."""
     try:
-        embedder = app.embedder
-        if query is None or embedder is None:
+        if query is None or not app.models.embeds:
             return None, None, None
-        embedder = provider_for(embedder, model)
+        embedder = app.models.provider(model)
         return embedder.embed([query], kind="query")[0], embedder, None
     except EmbeddingError as error:
         return None, None, error

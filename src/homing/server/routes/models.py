@@ -77,8 +77,7 @@ class SwitchTold(Answer):
 def list_models(caller: Reading) -> ModelList:
     """The models of this machine and the ones that were added."""
     app = caller.service.app
-    embedder = app.embedder
-    used = "" if embedder is None else embedder.id
+    used = app.models.identity()
     return ModelList(in_use=used, fixed=app.models.explicit, models=_models(app, used))
 
 

@@ -262,7 +262,8 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """What is wrong inside the file, a sentence each; see `Store.check`."""
-        with self.database.reading() as connection:
+        # Where FTS5 has read before, SQLite's own check compares the file with what it read then, and cries damage.
+        with self.database.reading(fresh=True) as connection:
             return list(checkup.findings(connection))
 
     def sizes(self) -> dict[str, int]:

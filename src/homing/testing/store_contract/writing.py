@@ -65,6 +65,13 @@ class WritingContract(Opened):
         assert store.search("things", vector(1), 10, only(place="here")) == []
         assert store.check() == []
 
+    def test_nothing_is_wrong_after_what_was_found_is_deleted(self, store: Store) -> None:
+        store.upsert([record("a", 1, text="words")])
+        assert ids(store.search_text("things", "words")) == ["a"]
+        store.delete("things", ["a"])
+        assert store.search_text("things", "words") == []
+        assert store.check() == []
+
     def test_a_vector_can_be_added_later(self, store: Store) -> None:
         store.upsert([record("a", text="words")])
         assert store.search("things", vector(1)) == []
