@@ -34,6 +34,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,14 +44,13 @@ import numpy as np
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.engine.temporary import temporary_engine
 from homing.evaluation.metrics import ndcg, recall
-from homing.skills import Skill, ToolRetrievalService
+from homing.skills import Skill, SkillService
 from homing.skills.discovery import skill_places
-from homing.skills.indexing import head_words, passages_of
+from homing.skills.indexing import HEADS, passages_of
 from homing.skills.skill import head_text
 from homing.skills.skill_file import parse_skill
-from homing.skills.terms import KeywordIndex, terms_of
-from homing.text.tokens import query_terms
 from homing.vectors import Matrix, Scale, normalise
 from report import machine, show, write
 
@@ -97,6 +97,15 @@ def main() -> None:
     write(RESULTS, {**before, "machine": machine(), asked.kind: rows})
 
 
+@contextmanager
+def opened(embedder: EmbeddingProvider) -> Iterator[SkillService]:
+    """Skills in a store of their own."""
+    with tempfile.TemporaryDirectory() as place:
+        engine = temporary_engine(embedder)
+        yield SkillService(lambda: engine, place)
+        engine.close()
+
+
 # Quality
 
 
@@ -114,15 +123,14 @@ def _quality_of(folder: Path, embedder: EmbeddingProvider) -> Iterator[dict[str,
     queries = [query for query in queries if query["id"] in relevant]
     skills = _golden_skills(corpus)
     names = [row["id"] for row in corpus]
-    words = KeywordIndex([terms_of(head_words(skill)) for skill in skills])
     heads = embedder.embed([head_text(skill) for skill in skills])
     vectors = embedder.embed([query["text"] for query in queries], kind="query")
     found: dict[str, list[list[str]]] = {"BM25": [], "vector": [], "skills": []}
-    with tempfile.TemporaryDirectory() as place, ToolRetrievalService(place, embedder=embedder) as service:
+    with opened(embedder) as service:
         service.index_skills(skills)
         for query, vector in zip(queries, vectors, strict=True):
-            shared = words.evidence(query_terms(query["text"])).shared
-            found["BM25"].append([names[at] for at in _top(shared) if shared[at] > 0])
+            worded = service.engine.store.search_words(HEADS, query["text"], DEPTH).found
+            found["BM25"].append([names[int(one.id.removeprefix("/golden/"))] for one in worded])
             found["vector"].append([names[at] for at in _top(heads @ vector)])
             hits = service.find_relevant_skills(query["text"], limit=DEPTH)
             found["skills"].append([hit.metadata["document"] for hit in hits])
@@ -172,7 +180,7 @@ def measure_body(asked: argparse.Namespace) -> list[dict[str, Any]]:
         skills.append(skill)
     rows = []
     for what, shown in (("without bodies", [replace(one, body="") for one in skills]), ("with bodies", skills)):
-        with tempfile.TemporaryDirectory() as place, ToolRetrievalService(place, embedder=embedder) as service:
+        with opened(embedder) as service:
             service.index_skills(shown)
             found = [[hit.id for hit in service.find_relevant_skills(query, DEPTH)] for query, _ in questions]
         judged = list(zip(found, ({right: 1.0} for _, right in questions), strict=True))
@@ -201,7 +209,7 @@ def measure_threshold(asked: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for folder in asked.folders:
         own = [one["text"] for one in _some(_rows(folder / "queries.jsonl"), asked.questions, chance)]
-        with tempfile.TemporaryDirectory() as place, ToolRetrievalService(place, embedder=embedder) as service:
+        with opened(embedder) as service:
             skills = _golden_skills(_rows(folder / "corpus.jsonl"))
             service.index_skills(skills)
             best = [[service.find_relevant_skills(query, 1)[0].score for query in asked] for asked in (own, others)]
@@ -254,7 +262,8 @@ def measure_speed(asked: argparse.Namespace) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as place:
         services = {}
         for size in asked.sizes:
-            services[size] = ToolRetrievalService(Path(place, str(size)), embedder=QuickDocuments())
+            engine = temporary_engine(QuickDocuments())
+            services[size] = SkillService(lambda engine=engine: engine, place)
             services[size].index_skills([parse_skill(text.encode(), Path(f"/s/{at}")).skill for at, text in made(size)])
         times: dict[int, list[float]] = {size: [] for size in asked.sizes}
         processor: dict[int, list[float]] = {size: [] for size in asked.sizes}
@@ -269,7 +278,7 @@ def measure_speed(asked: argparse.Namespace) -> list[dict[str, Any]]:
                         times[size].append((time.perf_counter() - wall) * 1000)
                         processor[size].append((time.process_time() - cpu) * 1000)
         for service in services.values():
-            service.close()
+            service.engine.close()
     return [
         {
             "skills": size,
@@ -295,7 +304,8 @@ def measure_scan(asked: argparse.Namespace) -> list[dict[str, Any]]:
             (folder / "SKILL.md").write_text(text, encoding="utf-8")
             skill = parse_skill(text.encode(), folder).skill
             texts += [head_text(skill), *passages_of(skill.body)]
-        service = ToolRetrievalService(Path(place, "data"), embedder=LocalProvider())
+        engine = temporary_engine(LocalProvider())
+        service = SkillService(lambda: engine, place)
         service.initialize()
         rows = []
         for turn in ("first scan", "second scan"):
@@ -305,7 +315,7 @@ def measure_scan(asked: argparse.Namespace) -> list[dict[str, Any]]:
                 _timed(f"homing, {turn}", len(texts), time.perf_counter() - wall, time.process_time() - cpu)
                 | {"indexed": counts["indexed"]}
             )
-        service.close()
+        engine.close()
         if asked.peers:
             listed = Path(place, "texts.json")
             taken = random.Random(13).sample(texts, min(asked.peer_texts, len(texts)))

@@ -34,7 +34,7 @@ SAME_COSINE = 0.985
 """Cosine of two heads from which on they say the same; equal descriptions do in any case."""
 MAX_SAME_SHARE = 0.4
 """The share of an answer that skills which say the same may take while there are others."""
-MIN_DEPTH = 50
+MIN_DEPTH = 20
 """Texts that each leg brings at least."""
 EXCERPT = 200
 
@@ -52,7 +52,7 @@ def find(index: SkillIndex, query: str, limit: int, threshold: float | None) -> 
         PARTS,
         store=index.store,
         embedder=index.engine.models,
-        options=HybridOptions(limit=limit, depth=max(MIN_DEPTH, 4 * limit)),
+        options=HybridOptions(limit=limit, depth=max(MIN_DEPTH, 2 * limit)),
         also=named,
         on_failure=_warn,
     )
