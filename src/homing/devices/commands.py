@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from homing.devices.device import CommandSpec
 from homing.devices.lexicon.actions import opposed
 from homing.devices.meaning import command_meaning, meaning_of
 from homing.devices.query import QueryIR
 from homing.embedders.provider import EmbeddingProvider
-from homing.vectors import score_of
+from homing.engine.search import HybridOptions, search
+from homing.engine.temporary import temporary_engine
+from homing.records import VectorRecord
+
+COLLECTION = "commands"
+SPARE = 20
+"""Commands looked at beyond those wanted: some may go the other way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,18 @@ class CommandHit:
 
 
 class CommandIndex:
-    """The commands of a profile file by the vectors of their descriptions, synonyms and values."""
+    """The commands of a profile file by the meaning of their descriptions, synonyms and values.
+
+    While the model fails, words find them.
+    """
 
     def __init__(self, commands: Iterable[CommandSpec], embedder: EmbeddingProvider) -> None:
-        self._commands = list(commands)
-        self._embedder = embedder
-        self._rows = embedder.embed([_text(command) for command in self._commands], kind="document")
+        self._commands = {str(number): command for number, command in enumerate(commands)}
+        self._engine = temporary_engine(embedder)
+        self._engine.collection(COLLECTION).write(
+            VectorRecord(key, COLLECTION, None, {}, _text(command)) for key, command in self._commands.items()
+        )
+        self._engine.embed_written()
 
     def search(self, query: str | QueryIR, limit: int = 10) -> list[CommandHit]:
         """The `limit` commands most alike, best first; those that go the other way come last.
@@ -37,13 +47,11 @@ class CommandIndex:
         Of a QueryIR the action is asked, or the sentence where it has none.
         """
         text = query if isinstance(query, str) else query.action or query.raw
-        if not text.strip() or not self._commands:
-            return []
-        cosines = self._rows @ self._embedder.embed([text], kind="query")[0]
+        options = HybridOptions(limit=2 * limit + SPARE, mode="semantic")
+        found = search(text, COLLECTION, store=self._engine.store, embedder=self._engine.models, options=options)
         asked = meaning_of(text).concepts
-        away = np.array([opposed(asked, command_meaning(command).concepts) for command in self._commands])
-        order = np.lexsort((-cosines, away))[:limit]
-        return [CommandHit(self._commands[i], score_of(float(cosines[i]), self._embedder.scale)) for i in order]
+        hits = [CommandHit(self._commands[hit.id], hit.fused if hit.score is None else hit.score) for hit in found]
+        return sorted(hits, key=lambda hit: opposed(asked, command_meaning(hit.command).concepts))[:limit]
 
 
 def _text(command: CommandSpec) -> str:
