@@ -37,7 +37,7 @@ $(BIN)/python:
 	$(BIN)/pip install --quiet --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[lance,server]'
+	$(BIN)/pip install --quiet --editable '.[server]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
