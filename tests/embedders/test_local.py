@@ -142,7 +142,9 @@ def test_it_logs_its_name_once_however_many_threads_ask(caplog: pytest.LogCaptur
     fresh = LocalProvider()
     with caplog.at_level(logging.INFO, logger="homing"), ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda _: fresh.load(), range(8)))
-    assert [record.getMessage() for record in caplog.records] == ["Loaded local embedding model: all-MiniLM-L6-v2-zh"]
+    # On some processors it also says that it takes other kernels.
+    told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Loaded")]
+    assert told == ["Loaded local embedding model: all-MiniLM-L6-v2-zh"]
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
