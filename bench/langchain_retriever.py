@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+from homing.langchain.question import Question, fused
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_community.retrievers import BM25Retriever
 from langchain_core.documents import Document
@@ -40,7 +41,6 @@ from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, recip
 from homing.database.postgres.server import LocalServer
 from homing.embedders.local import LocalProvider
 from homing.langchain import HybridRetriever, HybridRetrieverOptions, prepare_table
-from homing.langchain.question import Question, fused
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
 from homing.vectors import Vector, normalise
