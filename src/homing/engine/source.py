@@ -105,8 +105,11 @@ class StoreSource:
         # A width of 0 is one that is not known.
         vector = as_vector(embedder.embed([self.query], kind="query")[0], dimensions=embedder.dimensions or None)
         options = SearchOptions(self.metadata_filter, model=embedder.id)
-        found = self.store.search_vector(self.collection, vector, limit, options)
-        return Nearest({one.id: one.cosine for one in found}, vector, embedder.scale)
+        return Nearest(self.cosines(vector, limit, options), vector, embedder.scale)
+
+    def cosines(self, vector: Vector, limit: int, options: SearchOptions) -> dict[str, float]:
+        """The nearest records and how near they are."""
+        return {one.id: one.cosine for one in self.store.search_vector(self.collection, vector, limit, options)}
 
     def words(self, limit: int) -> Words:
         """The keyword leg."""

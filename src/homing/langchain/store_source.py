@@ -6,9 +6,10 @@ the condition on it is part of the filter of both legs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from homing.embedders.chosen import ChoosesModel
 from homing.embedders.provider import EmbeddingProvider
@@ -19,7 +20,7 @@ from homing.errors import InvalidArgument
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import Place, UserSource
 from homing.langchain.store_filter import store_filter
-from homing.records import KeywordMatch, Match, Metadata, VectorRecord
+from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
 from homing.stores.users import KeepsUsersApart
@@ -29,6 +30,7 @@ from homing.vectors import Vector
 COUNTED = 100
 """Of how many records, the most relevant, the keywords are counted; of more where more are asked for."""
 
+M = TypeVar("M", bound=Match)
 Found = tuple[Match, tuple[str, ...]]
 """A record, and the keywords that it contains."""
 
@@ -85,7 +87,7 @@ class CollectionSource(UserSource):
         wanted(self._narrowed)
         models = EmbedOnce(FixedModel(embedder))
         self._store = store
-        self._inner = StoreSource(query, collection, store, models, self._narrowed.metadata_filter)
+        self._inner = WithRows(query, collection, store, models, self._narrowed.metadata_filter, self._own)
 
     def by_vector(self, limit: int) -> Nearest:
         """The nearest records."""
@@ -95,37 +97,25 @@ class CollectionSource(UserSource):
     def by_keywords(self, limit: int) -> Words:
         """The records with most of the keywords and among equals the more relevant, or the most relevant."""
         found = self._by_count(limit) if self.options.keyword_ranking == "count" else self._relevant(self.query, limit)
-        for match, keywords in found:
-            self.rows[match.id] = VectorRecord(match.id, self.collection, None, match.metadata, match.text)
-            self.held[match.id] = keywords
+        self.held |= {match.id: keywords for match, keywords in found}
         return Words(tuple(Worded(match.id, float(len(keywords))) for match, keywords in found))
 
     def _by_count(self, limit: int) -> list[Found]:
         if isinstance(self._store, CountsKeywords):
             counted = self._store.search_keywords(self.collection, self.keywords, limit, self._narrowed)
-            return [(one, one.keywords) for one in counted if self._is_own(one.metadata)]
+            return [(one, one.keywords) for one in self._own(counted)]
         found = self._relevant(" ".join(self.keywords), min(MAX_LIMIT, max(COUNTED, 4 * limit)))
         # Sorting keeps the order of relevance, then id, among those with equally many.
         return sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))[:limit]
 
     def _relevant(self, query: str, limit: int) -> list[Found]:
         containment = Containment(self.keywords)
-        return [
-            (one, containment.in_text(one.text))
-            for one in self._store.search_text(self.collection, query, limit, self._narrowed)
-            if self._is_own(one.metadata)
-        ]
+        found = self._store.search_text(self.collection, query, limit, self._narrowed)
+        return [(one, containment.in_text(one.text)) for one in self._own(found)]
 
     def measure(self, ids: Sequence[str], vector: Vector | None) -> list[Measured]:
         """How near these records are."""
         return self._store.measure(self.collection, ids, vector=vector)
-
-    def read(self, ids: Sequence[str]) -> dict[str, VectorRecord]:
-        """The records that are still the user's: one that only the vector leg found may have been rewritten since."""
-        if missing := [one for one in ids if one not in self.rows]:
-            found = self._inner.read(missing)
-            self.rows |= {name: one for name, one in found.items() if self._is_own(one.metadata)}
-        return super().read(ids)
 
     @property
     def pending(self) -> bool:
@@ -136,7 +126,28 @@ class CollectionSource(UserSource):
         """Which of these are still to get a vector."""
         return self._inner.waiting(ids)
 
-    def _is_own(self, metadata: Metadata) -> bool:
-        # A filter is met by a list that has the user among others; whose a record is must be one user.
-        owner: Any = self.user_id if self._user_key is None else metadata.get(self._user_key)
-        return type(owner) is type(self.user_id) and owner == self.user_id
+    def _own(self, found: Sequence[M]) -> list[M]:
+        """Keeps what is the user's: a list that has the user among others meets a filter, and a record that was found
+        may have been given away before it was read."""
+        own = [
+            one for one in found if self._user_key is None or _is_same(one.metadata.get(self._user_key), self.user_id)
+        ]
+        for one in own:
+            self.rows[one.id] = VectorRecord(one.id, self.collection, None, one.metadata, one.text)
+        return own
+
+
+@dataclass(frozen=True, slots=True)
+class WithRows(StoreSource):
+    """The engine's source, whose vector leg brings the records, so that none of them is read afterwards."""
+
+    own: Callable[[Sequence[Match]], list[Match]] = list
+
+    def cosines(self, vector: Vector, limit: int, options: SearchOptions) -> dict[str, float]:
+        """The nearest records and how near they are."""
+        found = self.own(self.store.search(self.collection, vector, limit, options))
+        return {one.id: one.cosine for one in found if one.cosine is not None}
+
+
+def _is_same(owner: Any, user_id: int | str) -> bool:
+    return type(owner) is type(user_id) and bool(owner == user_id)
