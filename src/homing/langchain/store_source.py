@@ -27,7 +27,7 @@ from homing.stores.users import KeepsUsersApart
 from homing.text.containment import Containment
 from homing.vectors import Vector
 
-COUNTED = 100
+COUNTED = 50
 """Of how many records, the most relevant, the keywords are counted; of more where more are asked for."""
 
 M = TypeVar("M", bound=Match)
