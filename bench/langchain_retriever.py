@@ -39,8 +39,9 @@ from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, recip
 
 from homing.database.postgres.server import LocalServer
 from homing.embedders.local import LocalProvider
+from homing.engine.search import HybridOptions, fused
 from homing.langchain import HybridRetriever, HybridRetrieverOptions, prepare_table
-from homing.langchain.question import Question, fused
+from homing.legs import run_leg
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
 from homing.vectors import Vector, normalise
@@ -158,8 +159,10 @@ def contenders(store: PostgresStore, engine: PGEngine, config: HybridSearchConfi
 
     def serial(user: int, query: str, where: Any, embeddings: Embeddings) -> Sequence[Any]:
         one = retriever(user, where, embeddings)
-        question = Question(query, one._source, one.options, user)
-        return fused(question, {"vector": question.vector(), "keyword": question.keyword()})
+        source, options = one._place(query, one.options), HybridOptions(limit=5, fusion="rrf", depth=10)
+        vector = run_leg("vector", lambda: source.nearest(10), deadline=5)
+        keyword = run_leg("keyword", lambda: source.words(10), deadline=5)
+        return fused(source, options, {"vector": vector, "keyword": keyword})
 
     fast = Chance()
     return {

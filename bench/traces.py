@@ -18,6 +18,7 @@ import apsw
 
 import homing
 from homing.config import Settings
+from homing.langchain import HybridRetriever
 from homing.records import VectorRecord
 
 SOURCE = str(Path(homing.__file__).parent)
@@ -89,6 +90,10 @@ def main() -> None:
         app.engine.collection("plain").write([VectorRecord("a", "plain", None, {}, "灯塔")])
         app.engine.flush()
         traced("a plain search", lambda: app.search("灯塔", "plain"))
+        texts_of_one = {str(number): f"灯塔 {number} lighthouse" for number in range(20)}
+        app.add(texts_of_one, "documents", metadata={key: {"userId": 1} for key in texts_of_one})
+        retriever = HybridRetriever(app.store, 1, embeddings=app.embedder)
+        traced("HybridRetriever.invoke", lambda: retriever.invoke("灯塔 lighthouse"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 
@@ -13,6 +14,20 @@ def test_legs_run_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=5)
     outcomes = run_legs(dict.fromkeys("abc", meeting.wait), deadline=6)
     assert all(outcome.ok for outcome in outcomes.values())
+
+
+def test_legs_see_the_context_of_their_caller_and_leave_it_alone() -> None:
+    asked = contextvars.ContextVar("asked", default="nothing")
+    asked.set("退款")
+
+    def leg() -> str:
+        seen = asked.get()
+        asked.set("changed")
+        return seen
+
+    outcomes = run_legs({"a": leg, "b": leg}, deadline=5)
+    assert [outcome.value for outcome in outcomes.values()] == ["退款", "退款"]
+    assert asked.get() == "退款"
 
 
 def test_what_a_leg_raises_is_its_outcome() -> None:

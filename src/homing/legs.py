@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -38,11 +39,11 @@ class Outcome(Generic[T]):
 def run_legs(legs: Mapping[str, Callable[[], T]], *, deadline: float) -> dict[str, Outcome[T]]:
     """Call every leg in a thread of its own and report each outcome by name.
 
-    Never raises what a leg raises. A leg that has not answered after `deadline` seconds is left behind with a Timeout;
-    its thread ends by itself when the leg does.
+    Each sees the caller's context variables. Never raises what a leg raises. A leg that has not answered after
+    `deadline` seconds is left behind with a Timeout; its thread ends by itself when the leg does.
     """
     started = time.perf_counter()
-    futures = {name: _pool().submit(_timed, leg) for name, leg in legs.items()}
+    futures = {name: _pool().submit(contextvars.copy_context().run, _timed, leg) for name, leg in legs.items()}
     wait(futures.values(), timeout=deadline)
     return {name: _outcome(name, future, deadline, started) for name, future in futures.items()}
 

@@ -1,4 +1,4 @@
-"""Both places that a retriever searches, filled and asked alike: Homing's store, and a table of langchain-postgres."""
+"""The places that a retriever searches, filled and asked alike: Homing's stores, and a table of langchain-postgres."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import psycopg
@@ -18,6 +19,8 @@ from psycopg import sql
 from homing.langchain import HomingEmbeddings, HybridRetriever
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
+from homing.stores.registry import open_store
+from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
 from tests.conftest import Database
 
@@ -90,6 +93,43 @@ class StorePlace:
         self.store.close()
         with psycopg.connect(self._database.admin_url, autocommit=True) as connection:
             connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(self.store.schema)))
+
+
+class SharedPlace:
+    """A store that does not keep users apart by itself: whose a record is stands in its metadata."""
+
+    def __init__(self, store: Store) -> None:
+        self.embedder = FakeEmbedder(128)
+        self.store = store
+
+    def add(self, user_id: int | str, texts: Sequence[Text]) -> list[str]:
+        return self.insert([(one.text, one.all_metadata | {"userId": user_id}) for one in texts])
+
+    def insert(self, rows: Sequence[tuple[str, Any]], *, embedded: bool = True) -> list[str]:
+        """Records exactly as given, forged ones too."""
+        ids = [str(uuid.uuid4()) for _ in rows]
+        if rows:
+            vectors = self.embedder.embed([text for text, _ in rows])
+            self.store.upsert(
+                VectorRecord(name, "documents", vector if embedded else None, metadata, text, self.embedder.id)
+                for name, vector, (text, metadata) in zip(ids, vectors, rows, strict=True)
+            )
+        return ids
+
+    def retriever(self, user_id: int | str, options: Any = None, **more: Any) -> HybridRetriever:
+        return HybridRetriever(self.store, user_id, options, **{"embeddings": self.embedder, **more})
+
+    @property
+    def kept_in(self) -> TableName:
+        raise NotImplementedError("no server keeps this")
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def shared_place(kind: str, folder: Path) -> SharedPlace:
+    """SQLite or LanceDB in a folder."""
+    return SharedPlace(open_store(folder / "store.db" if kind == "sqlite" else f"lance://{folder / 'lance'}"))
 
 
 class TablePlace:

@@ -28,7 +28,7 @@ from langchain_tests.unit_tests import EmbeddingsUnitTests
 from homing.errors import InvalidArgument, ProviderUnavailable
 from homing.langchain import HomingEmbeddings, HybridRetriever, HybridRetrieverOptions
 from homing.testing.fake import FakeEmbedder
-from tests.langchain.places import Place, StorePlace, TablePlace, Text
+from tests.langchain.places import Place, StorePlace, Text, shared_place
 
 TEXTS = [Text(f"退款政策 refund policy 第{n}条", f"{n}.md") for n in range(6)] + [Text("猫在睡觉", "猫.md")]
 
@@ -224,7 +224,11 @@ class Words(Embeddings):
 
 
 @pytest.mark.slow
-def test_a_retriever_works_in_the_process_it_is_sent_to(store: StorePlace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["store", "sqlite", "lance"])
+def test_a_retriever_works_in_the_process_it_is_sent_to(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    store = request.getfixturevalue("store") if kind == "store" else shared_place(kind, tmp_path / "data")
     store.add(1, TEXTS)
     retriever = store.retriever(1, {"limit": 2}, embeddings=Words(), tags=["kb"])
     (tmp_path / "sent").write_bytes(pickle.dumps(retriever))
@@ -237,22 +241,5 @@ def test_a_retriever_works_in_the_process_it_is_sent_to(store: StorePlace, tmp_p
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     here = [one.metadata["fileName"] for one in retriever.invoke("退款政策")]
     assert done.stdout.strip() == str(here), done.stderr
-
-
-def test_a_retriever_over_a_foreign_pool_says_that_it_cannot_be_sent(table: TablePlace) -> None:
-    with pytest.raises(TypeError, match="process"):
-        pickle.dumps(table.retriever(1))
-
-
-@pytest.fixture
-def small(table: TablePlace) -> TablePlace:
-    table.add(1, TEXTS)
-    return table
-
-
-def test_homing_embeddings_serve_other_vector_stores(small: TablePlace) -> None:
-    (found, distance), *_ = small.vector_store.similarity_search_with_score("猫在睡觉", k=1)
-    assert found.page_content == "猫在睡觉"
-    assert distance == pytest.approx(0, abs=1e-5)
-    with pytest.raises(InvalidArgument, match="EmbeddingProvider"):
-        HomingEmbeddings("all-MiniLM-L6-v2")  # type: ignore[arg-type]
+    if kind != "store":
+        store.close()

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -30,7 +31,7 @@ from homing.langchain import HomingEmbeddings, HybridRetriever
 from homing.stores.postgres.store import PostgresStore
 from homing.testing.loopback import LoopbackApi
 from tests.conftest import FAST, Database
-from tests.langchain.places import Place, StorePlace, TablePlace, Text
+from tests.langchain.places import Place, SharedPlace, StorePlace, TablePlace, Text, shared_place
 from tests.langchain.waiting import Waiting
 
 TEXTS = [Text("退款政策：七天内可以申请退款", "退款.md"), Text("Refund within seven days", "refund.md")]
@@ -125,8 +126,6 @@ def test_both_legs_down_is_one_error_with_both_causes(place: Place, caplog: pyte
 
 @pytest.fixture(scope="module")
 def own_server(folder_of_servers: object) -> Iterator[LocalServer]:
-    from pathlib import Path
-
     server = LocalServer(Path(str(folder_of_servers)) / "langchain", settings=FAST)
     server.start()
     yield server
@@ -305,3 +304,49 @@ def test_a_store_that_is_gone_says_so(database: Database) -> None:
         retriever.invoke("退款")
     assert all("closed" in str(one) for one in caught.value.causes.values())
     assert isinstance(place.store, PostgresStore)
+
+
+@pytest.fixture(params=["sqlite", "lance"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedPlace]:
+    place = shared_place(request.param, tmp_path)
+    place.add(1, TEXTS)
+    yield place
+    place.close()
+
+
+def test_a_store_without_a_server_is_degraded_by_its_model(
+    shared: SharedPlace, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared.embedder.fail_with = ProviderUnavailable("the embedding API is down")
+    answer = shared.retriever(1).retrieve("退款")
+    assert [hit.metadata["fileName"] for hit in answer] == ["退款.md"]
+    assert (answer.mode, answer.reason) == ("keyword", "vector:PROVIDER_UNAVAILABLE")
+    assert answer[0].fused == pytest.approx(0.3 / 61), "ranked by its place, as when both legs answer"
+    assert messages(caplog, logging.WARNING) == ["向量检索失败，使用关键词检索降级"]
+    assert messages(caplog, logging.ERROR) == ["向量检索失败: ProviderUnavailable: the embedding API is down"]
+
+
+def test_a_store_without_a_server_that_is_closed_is_one_error_with_both_causes(
+    shared: SharedPlace, caplog: pytest.LogCaptureFixture
+) -> None:
+    retriever = shared.retriever(1)
+    shared.store.close()
+    with pytest.raises(RetrievalFailed, match=r"^知识库检索失败$") as caught:
+        retriever.invoke("退款")
+    assert set(caught.value.causes) == {"vector", "keyword"}
+    assert all(isinstance(one, StoreError) for one in caught.value.causes.values())
+    assert messages(caplog, logging.ERROR)[-1].startswith("知识库检索失败: ")
+
+
+def test_a_file_whose_words_are_damaged_answers_by_vectors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = shared_place("sqlite", tmp_path)
+    place.add(1, TEXTS)
+    assert place.store.database is not None
+    place.store.database.write(lambda transaction: transaction.rows("DROP TABLE keywords_1"))
+    answer = place.retriever(1).retrieve("退款政策")
+    assert (answer.mode, answer.degraded) == ("semantic", True)
+    assert str(answer.reason).startswith("keyword:")
+    assert [hit.metadata["fileName"] for hit in answer] == ["退款.md"]
+    assert answer[0].fused == pytest.approx(0.7 / 61)
+    assert messages(caplog, logging.WARNING) == ["关键词检索失败，使用向量检索降级"]
+    place.close()

@@ -1,13 +1,16 @@
-"""What a retriever finds, in both places, in Chinese, in English, and in both at once."""
+"""What a retriever finds, in every place, in Chinese, in English, and in both at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from homing.langchain import HybridRetrieverOptions
-from tests.langchain.places import Place, StorePlace, TablePlace, Text
+from homing.errors import InvalidArgument
+from homing.langchain import HybridRetriever, HybridRetrieverOptions
+from tests.langchain.places import Place, SharedPlace, StorePlace, TablePlace, Text, shared_place
 
 TEXTS = [
     Text("退款政策：收到货后七天内可以申请退款，运费由卖家承担。", "退款.md"),
@@ -17,6 +20,18 @@ TEXTS = [
     Text("折扣是100%真实的，file_read 读取文件 🚀 发射。", "杂项.md"),
     Text("猫在窗台上睡觉。", "猫.md"),
 ]
+
+
+@pytest.fixture(params=["store", "table", "sqlite", "lance"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    made: Place
+    if request.param in ("sqlite", "lance"):
+        made = shared_place(request.param, tmp_path)
+    else:
+        database = request.getfixturevalue("database")
+        made = StorePlace(database) if request.param == "store" else TablePlace(database)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -144,12 +159,12 @@ def test_a_filter_narrows(place: Place) -> None:
     assert years(filter={"$and": [{"year": 4}, {"lang": "en"}]}) == {4}
 
 
-def test_the_whole_language_of_filters_on_a_table(table: TablePlace) -> None:
-    table.add(
+def test_the_whole_language_of_filters(place: Place) -> None:
+    place.add(
         1,
         [Text("苹果", f"{n}.md", {"year": n, "name": f"n{n}", **({"draft": n > 2} if n else {})}) for n in range(5)],
     )
-    retriever = table.retriever(1, limit=10)
+    retriever = place.retriever(1, limit=10)
 
     def years(condition: dict[str, object]) -> list[int]:
         return sorted(one.metadata["year"] for one in retriever.invoke("苹果", filter=condition))
@@ -163,19 +178,23 @@ def test_the_whole_language_of_filters_on_a_table(table: TablePlace) -> None:
     assert years({"draft": {"$exists": False}}) == [0]
     assert years({"draft": None}) == [0]
     assert years({"draft": {"$ne": True}}) == [1, 2]
-    assert years({"name": {"$like": "n%"}}) == [0, 1, 2, 3, 4]
-    assert years({"name": {"$ilike": "N3"}}) == [3]
     assert years({"name": {"$gte": "n3"}}) == [3, 4]
     assert years({"$or": [{"year": 0}, {"draft": True}]}) == [0, 3, 4]
     assert years({"$not": {"year": 0}}) == [1, 2, 3, 4]
     assert years({"$not": [{"year": 0}, {"name": "n1"}]}) == [2, 3, 4]
     assert years({"year": {"$lt": "3"}}) == []
+    assert years({"draft": {"$in": [None, True]}}) == [0, 3, 4]
+    assert years({"draft": {"$exists": True}}) == [1, 2, 3, 4]
+    if isinstance(place, TablePlace):
+        assert years({"name": {"$like": "n%"}}) == [0, 1, 2, 3, 4]
+        assert years({"name": {"$ilike": "N3"}}) == [3]
+    else:
+        assert years({"year": [1, 2]}) == [1, 2], "as every filter of a store means it"
+        with pytest.raises(InvalidArgument, match=r"\$like"):
+            years({"name": {"$like": "n%"}})
 
 
 def test_a_store_that_is_a_users_own_serves_that_user_only(store: StorePlace) -> None:
-    from homing.errors import InvalidArgument
-    from homing.langchain import HybridRetriever
-
     store.add(7, [Text("苹果")])
     own = store.store.for_user(7)
     assert len(HybridRetriever(own, 7, embeddings=store.embedder).invoke("苹果")) == 1
@@ -192,3 +211,15 @@ def test_the_keyword_leg_can_go_by_relevance(place: Place) -> None:
     by_relevance = place.retriever(1, recommended).invoke("苹果，香蕉，樱桃")
     assert by_relevance[0].metadata["fileName"] == "rare"
     assert by_relevance[0].metadata["matchedKeywords"] == ["樱桃"]
+
+
+@pytest.mark.parametrize("place", ["sqlite", "lance"], indirect=True)
+def test_what_waits_for_its_vector_is_found_by_keywords(place: SharedPlace) -> None:
+    place.add(1, TEXTS)
+    place.insert([("退款 刚刚写下", {"userId": 1}), ("退款 别人的", {"userId": 2})], embedded=False)
+    answer = place.retriever(1).retrieve("退款")
+    assert not answer.degraded
+    (waiting,) = [hit for hit in answer if hit.score is None]
+    assert (waiting.text, waiting.pending) == ("退款 刚刚写下", True)
+    assert [share.leg for share in waiting.legs] == ["keyword"]
+    assert [hit.pending for hit in answer if hit.score is not None] == [False]

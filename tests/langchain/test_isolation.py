@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,12 +18,20 @@ from psycopg import sql
 from homing.errors import InvalidArgument
 from homing.langchain import HybridRetriever, table_source
 from homing.langchain.users import checked_user
+from homing.stores.sqlite.store import SqliteStore
+from homing.stores.store import Near, SearchOptions
+from homing.vectors import Vector
 from tests.conftest import Database
-from tests.langchain.places import Place, StorePlace, TablePlace, Text
+from tests.langchain.places import Place, SharedPlace, StorePlace, TablePlace, Text, shared_place
 
 USERS: list[int | str] = [*range(1, 41), "李雷", "1' OR '1'='1", "１", "true", "[1]", "%", "1 ", "user:1"]
 WORDS = ["灯", "卧室", "退款", "备份", "light", "commit", "refund", "API"]
 FORGED: list[Any] = [[1, 2, 3], {"$eq": 1}, True, 1.5, None, "1", "2", " 1", "1\u200b", {"userId": 1}, ["1"]]
+WIDENING: list[dict[str, Any]] = [
+    {"userId": 2}, {"userId": {"$ne": 1}}, {"userId": {"$in": [1, 2]}}, {"userId": {"$exists": True}},
+    {"$or": [{"userId": 2}, {"n": {"$exists": False}}]}, {"$not": {"userId": 1}}, {"$and": [{"userId": 2}]},
+    {"userId": "1 OR 1=1"}, {"1=1) OR (1": 1}, {"userId' = '2' OR '1": "1"}, {"\\": "'"}, {":owner": ":owner"},
+]  # fmt: skip
 SEARCHES_AT_ONCE = 50
 # 130 + 50 + 16 + 4 examples of 50 searches below: ten thousand, and not one wrong row.
 
@@ -75,6 +85,23 @@ def tabled(database: Database) -> Iterator[Crowd]:
         table = sql.Identifier(place.name)
         connection.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (embedding vector_cosine_ops)").format(table))
         connection.execute(sql.SQL("ANALYZE {}").format(table))
+    yield crowd
+    place.close()
+
+
+@pytest.fixture(params=["sqlite", "lance"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedPlace]:
+    place = shared_place(request.param, tmp_path)
+    yield place
+    place.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "lance"])
+def crowded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
+    place = shared_place(request.param, tmp_path_factory.mktemp("crowd"))
+    crowd = Crowd(place)
+    place.insert([(f"{' '.join(WORDS)} forged", {"userId": claimed, "n": 0}) for claimed in FORGED if claimed != "1"])
+    place.insert([(f"{' '.join(WORDS)} nobody's", {"n": 0, "userid": 1, "UserId": 1})])
     yield crowd
     place.close()
 
@@ -172,6 +199,13 @@ def test_searches_of_a_store_behind_the_fence(fenced: Crowd, batch: list[Any]) -
 
 
 @pytest.mark.slow
+@thoroughly(8)
+@given(batch=st.lists(st.tuples(users, queries, conditions), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
+def test_searches_of_a_store_that_users_share(crowded: Crowd, batch: list[Any]) -> None:
+    search_all(crowded, batch, stamped=True)
+
+
+@pytest.mark.slow
 @thoroughly(16)
 @given(batch=st.lists(st.tuples(users, queries, conditions), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
 def test_searches_of_a_table(tabled: Crowd, batch: list[Any]) -> None:
@@ -216,14 +250,7 @@ def test_the_user_of_a_retriever_cannot_be_changed_or_overridden(place: Place) -
     assert [one.page_content for one in copied.invoke("苹果")] == ["苹果 一"]
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        {"userId": 2}, {"userId": {"$ne": 1}}, {"userId": {"$in": [1, 2]}}, {"userId": {"$exists": True}},
-        {"$or": [{"userId": 2}, {"n": {"$exists": False}}]}, {"$not": {"userId": 1}}, {"$and": [{"userId": 2}]},
-        {"userId": "1 OR 1=1"}, {"1=1) OR (1": 1}, {"userId' = '2' OR '1": "1"}, {"\\": "'"}, {":owner": ":owner"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("condition", WIDENING)
 def test_no_filter_widens(table: TablePlace, condition: dict[str, Any]) -> None:
     table.add(1, [Text("苹果 一")])
     table.add(2, [Text("苹果 二")])
@@ -248,12 +275,82 @@ def test_a_filter_that_means_nothing_is_refused_before_anything_is_asked(
     assert table.embedder.calls == before
 
 
+def nested(depth: int) -> dict[str, Any]:
+    """A filter so many levels deep."""
+    condition: dict[str, Any] = {"a": 1}
+    for _ in range(depth):
+        condition = {"$not": condition}
+    return condition
+
+
 @pytest.mark.parametrize(
-    "condition", [{"n": {"$gt": 1}}, {"$or": [{"n": 1}]}, {"n": {"$eq": 1, "$in": [1]}}, {"$and": [1]}]
+    ("condition", "found"),
+    [({"n": {"$gt": 1}}, {2, 3}), ({"$or": [{"n": 1}]}, {1}), ({"n": {"$eq": 1, "$in": [1]}}, {1})],
 )
-def test_a_store_says_which_filters_it_cannot_answer(store: StorePlace, condition: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgument, match="equality"):
-        store.retriever(1).invoke("苹果", filter=condition)
+def test_a_store_answers_filters_that_are_more_than_equality(
+    store: StorePlace, condition: dict[str, Any], found: set[int]
+) -> None:
+    store.add(1, [Text("苹果", metadata={"n": n}) for n in range(4)])
+    assert {one.metadata["n"] for one in store.retriever(1).invoke("苹果", filter=condition)} == found
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"$where": "1=1"}, {"$or": []}, {"$or": {"a": 1}}, {"$not": 1}, {"a": {}}, {"a": {"$sql": 1}}, {1: 2},
+        {"a": {"$in": "abc"}}, {"a": {"$gt": float("nan")}}, {"$or": ["a"]}, {"$and": [1]}, {"a": {"b": 1}},
+        {"a": {"$gt": 1, "b": 2}}, {"a": {"$like": "x%"}}, {"a": {"$exists": "yes"}}, {"a": {"$between": [1]}},
+        {"a": {"$gt": None}}, {"a": {"$eq": float("inf")}}, {"a": {1: 2}}, nested(5_000),
+    ],
+)  # fmt: skip
+def test_a_store_refuses_a_filter_that_means_nothing_before_anything_is_asked(
+    shared: SharedPlace, condition: dict[Any, Any]
+) -> None:
+    before = shared.embedder.calls
+    with pytest.raises(InvalidArgument):
+        shared.retriever(1, filter=condition).invoke("苹果")
+    assert shared.embedder.calls == before
+
+
+@pytest.mark.parametrize("condition", WIDENING)
+def test_no_filter_widens_what_a_shared_store_shows(shared: SharedPlace, condition: dict[str, Any]) -> None:
+    shared.add(1, [Text("苹果 一")])
+    shared.add(2, [Text("苹果 二")])
+    assert {one.page_content for one in shared.retriever(1).invoke("苹果", filter=condition)} <= {"苹果 一"}
+
+
+def test_a_shared_store_tells_users_apart_by_type_and_key(shared: SharedPlace) -> None:
+    shared.insert([(f"苹果 {claimed!r}", {"userId": claimed}) for claimed in [1, *FORGED]])
+    shared.insert([("苹果 团队", {"team": "红", "userId": 2}), ("苹果 无主", {})])
+    one = {"min_similarity": -1.0, "limit": 50}
+    assert [found.page_content for found in shared.retriever(1, one).invoke("苹果")] == ["苹果 1"]
+    assert [found.page_content for found in shared.retriever("1", one).invoke("苹果")] == ["苹果 '1'"]
+    assert [found.page_content for found in shared.retriever("红", one, user_key="team").invoke("苹果")] == [
+        "苹果 团队"
+    ]
+    for key in ("", "$or"):
+        with pytest.raises(InvalidArgument, match="user_key"):
+            shared.retriever(1, user_key=key)
+
+
+class GivenAway(SqliteStore):
+    """A store whose records become another user's as soon as the vector leg has found them."""
+
+    def search_vector(
+        self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
+    ) -> list[Near]:
+        found = super().search_vector(collection, vector, limit, options)
+        records = self.get(collection, [one.id for one in found])
+        self.upsert(replace(one, metadata={"userId": 2}, text="别人的秘密") for one in records)
+        return found
+
+
+def test_a_record_that_is_given_away_during_a_search_is_not_shown(tmp_path: Path) -> None:
+    place = SharedPlace(GivenAway(tmp_path / "store.db"))
+    place.add(1, [Text("苹果")])
+    assert place.retriever(1, min_similarity=-1.0).invoke("的") == []
+    assert [one.page_content for one in place.retriever(2, min_similarity=-1.0).invoke("秘密")] == ["别人的秘密"]
+    place.close()
 
 
 def test_metadata_of_others_that_postgres_cannot_read_stands_in_nobodys_way(table: TablePlace) -> None:

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -15,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from homing.errors import ProviderUnavailable, RetrievalFailed
-from tests.langchain.places import Place, StorePlace, TablePlace, Text
+from tests.langchain.places import Place, StorePlace, TablePlace, Text, shared_place
 
 TEXTS = [Text(f"退款政策 refund 第{n}条", f"{n}.md") for n in range(4)]
 
@@ -93,6 +94,17 @@ def test_debugging_shows_the_steps_and_the_sql_of_the_keyword_leg(
     user = "w.user_id = %s" if isinstance(place, StorePlace) else "->> 'userId' = CAST(:owner AS text)"
     assert user in statement
     assert "退款" not in statement
+
+
+def test_debugging_shows_the_sql_of_the_keyword_leg_in_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = shared_place("sqlite", tmp_path)
+    place.add(1, TEXTS)
+    with caplog.at_level(logging.DEBUG, "homing"):
+        place.retriever(1).invoke("退款")
+    (statement,) = [one.__dict__["sql"] for one in caplog.records if "sql" in one.__dict__]
+    assert "MATCH ?" in statement
+    assert "退款" not in statement
+    place.close()
 
 
 def test_weights_that_do_not_add_up_are_used_and_remarked_upon(place: Place, caplog: pytest.LogCaptureFixture) -> None:

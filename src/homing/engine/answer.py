@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from homing.engine.fusion import Ranking, rrf
+from homing.engine.measuring import measured
 from homing.engine.ranking import rank
 from homing.engine.source import Nearest, Source
-from homing.errors import StoreError
 from homing.records import Hit, Leg, LegShare, Mode
 from homing.stores.store import Measured, Words
 from homing.vectors import score_of
 
 if TYPE_CHECKING:
     from homing.engine.search import HybridOptions
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,8 @@ class Answer:
     options: HybridOptions
     nearest: Nearest | None
     words: Words | None
+    timings: dict[str, float] = field(default_factory=lambda: {"similarity_ms": 0.0})
+    """Milliseconds that the other leg was asked for what only one found."""
 
     @property
     def mode(self) -> Mode:
@@ -51,12 +51,14 @@ class Answer:
     def hits(self) -> tuple[Hit, ...]:
         """The page that is shown, read at once."""
         match self.mode:
+            case _ if self.options.fusion == "rrf" and self.options.mode == "hybrid":
+                places = self._by_places()
             case "keyword":
                 places = self._by_words()
             case "semantic":
                 places = self._by_meaning()
             case "hybrid":
-                places = self._by_places() if self.options.fusion == "rrf" else self._by_evidence()
+                places = self._by_evidence()
         page = places[: self.options.limit]
         records = self.source.read([one.id for one in page])
         ranks, waiting = self._ranks(), self.source.waiting([one.id for one in page if one.cosine is None])
@@ -98,10 +100,7 @@ class Answer:
     def _by_evidence(self) -> list[_Place]:
         assert self.nearest is not None
         assert self.words is not None
-        bm25 = {one.id: one.bm25 for one in self.words.found}
-        cosines = self.nearest.cosines
-        both = [Measured(name, cosines[name], bm25[name]) for name in cosines if name in bm25]
-        others = self._measured([name for name in {**cosines, **bm25} if not (name in cosines and name in bm25)])
+        found = dict.fromkeys([*self.nearest.cosines, *(one.id for one in self.words.found)])
         return [
             _Place(
                 one.id,
@@ -110,31 +109,29 @@ class Answer:
                 one.similarity,
                 {"vector": one.cosine or 0.0, "keyword": one.by_words},
             )
-            for one in rank([*both, *others], self.words)
+            for one in rank(self._measured(found), self.words)
         ]
 
     def _by_places(self) -> list[_Place]:
-        assert self.nearest is not None
-        assert self.words is not None
-        options, cosines = self.options, dict[str, float | None](self.nearest.cosines)
+        options, ranks = self.options, self._ranks()
         rankings = [
-            Ranking("vector", list(self._ranks()["vector"]), options.vector_weight),
-            Ranking("keyword", [one.id for one in self.words.found], options.keyword_weight),
+            Ranking("vector", list(ranks["vector"]), options.vector_weight),
+            Ranking("keyword", list(ranks["keyword"]), options.keyword_weight),
         ]
         fused = rrf(rankings, k=options.rrf_k)[: options.limit]
-        missing = [one.id for one in fused if one.id not in cosines]
-        cosines.update({one.id: one.cosine for one in self._measured(missing)})
+        cosines: dict[str, float | None] = {}
+        if self.nearest is not None:
+            cosines |= self.nearest.cosines
+            missing = [one.id for one in fused if one.id not in cosines]
+            cosines |= {one.id: one.cosine for one in self._measured(missing)}
         return [_Place(one.id, one.score, cosines.get(one.id), cosines.get(one.id) or 0.0, one.shares) for one in fused]
 
-    def _measured(self, ids: Sequence[str]) -> list[Measured]:
-        """What the other leg says of what only one found; where that cannot be read, without it."""
-        try:
-            return self.source.measure(ids, None if self.nearest is None else self.nearest.vector)
-        except StoreError as error:
-            log.warning("cannot measure %d hits by the other leg: %s", len(ids), error)
-            near = {} if self.nearest is None else self.nearest.cosines
-            words = {} if self.words is None else {one.id: one.bm25 for one in self.words.found}
-            return [Measured(name, near.get(name), words.get(name, 0.0)) for name in ids]
+    def _measured(self, ids: Iterable[str]) -> list[Measured]:
+        """These as both legs see them."""
+        started = time.perf_counter()
+        found = measured(self.source, ids, self.nearest, self.words, self.options.leg_limit)
+        self.timings["similarity_ms"] += (time.perf_counter() - started) * 1000
+        return found
 
     def _score(self, similarity: float) -> float:
         return score_of(similarity, None if self.nearest is None else self.nearest.scale)

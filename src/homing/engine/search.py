@@ -20,7 +20,6 @@ from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Leg, Mode, Notice, Retrieved
 from homing.stores.store import MAX_LIMIT, Store, Words
-from homing.vectors import score_of
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ class HybridOptions:
     fusion; by default more than `limit`, because a record 12th in both lists beats one that is first in a single list.
 
     `fusion="evidence"` measures what only one leg found by the other, too, and ranks by both measures (`ranking`);
-    `fusion="rrf"` ranks by the places in the two lists, weighed, and knows nothing else.
+    `fusion="rrf"` ranks by the places in the lists of the legs that answered, weighed, and knows nothing else.
     """
 
     limit: int = 10
@@ -109,20 +108,17 @@ def search(
 def search_source(source: Source, options: HybridOptions, *, on_failure: OnFailure = log_failure) -> Retrieved:
     """What a source has to say, as `search` does it for a collection; the query and its filter are the source's."""
     started = time.perf_counter()
-    outcomes = _ask(source, options)
+    outcomes = ask(source, options)
     check_answered(outcomes)
-    nearest, words = found_by(outcomes)
-    answer = Answer(source, options, nearest and _above(nearest, options.min_score), words)
-    hits = answer.hits()
-    return concluded(Retrieved(hits, answer.mode), outcomes, started, on_failure)
+    return concluded(fused(source, options, outcomes), outcomes, started, on_failure)
 
 
-def _ask(source: Source, options: HybridOptions) -> dict[Leg, Outcome[Nearest | Words]]:
+def ask(source: Source, options: HybridOptions) -> dict[Leg, Outcome[Nearest | Words]]:
     """The outcome of each leg that the question needs."""
     deadline, mode = options.deadline, options.mode
 
     def nearest() -> Nearest | Words:
-        return source.nearest(options.leg_limit)
+        return source.nearest(options.leg_limit).above(options.min_score)
 
     def words() -> Nearest | Words:
         return source.words(options.leg_limit)
@@ -137,6 +133,15 @@ def _ask(source: Source, options: HybridOptions) -> dict[Leg, Outcome[Nearest | 
         return {"vector": vector}
     # Words answer for what has no vector: everything, or what was written a moment ago.
     return {"vector": vector, "keyword": run_leg("keyword", words, deadline=deadline)}
+
+
+def fused(source: Source, options: HybridOptions, outcomes: Outcomes) -> Retrieved:
+    """What the legs found as one page of hits, with the times that this took."""
+    started = time.perf_counter()
+    answer = Answer(source, options, *found_by(outcomes))
+    hits, measuring = answer.hits(), answer.timings["similarity_ms"]
+    spent = (time.perf_counter() - started) * 1000
+    return Retrieved(hits, answer.mode, timings={"fusion_ms": spent - measuring, "similarity_ms": measuring})
 
 
 def found_by(outcomes: Outcomes) -> tuple[Nearest | None, Words | None]:
@@ -157,7 +162,7 @@ def check_answered(outcomes: Outcomes) -> None:
 
 def concluded(answer: Retrieved, outcomes: Outcomes, started: float, on_failure: OnFailure) -> Retrieved:
     """The answer with its times, and with what it says about a leg that failed."""
-    timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()}
+    timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()} | dict(answer.timings)
     timings["total_ms"] = (time.perf_counter() - started) * 1000
     for leg, outcome in outcomes.items():
         if outcome.error is not None:
@@ -165,10 +170,3 @@ def concluded(answer: Retrieved, outcomes: Outcomes, started: float, on_failure:
             reason = f"{leg}:{outcome.code}"
             return replace(answer, degraded=True, reason=reason, notice=NOTICES[leg], timings=timings)
     return replace(answer, timings=timings)
-
-
-def _above(nearest: Nearest, floor: float | None) -> Nearest:
-    if floor is None:
-        return nearest
-    kept = {name: cosine for name, cosine in nearest.cosines.items() if score_of(cosine, nearest.scale) >= floor}
-    return replace(nearest, cosines=kept, complete=nearest.complete and len(kept) == len(nearest.cosines))

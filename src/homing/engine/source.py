@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from homing.engine.models import ModelsInUse
@@ -11,7 +11,7 @@ from homing.errors import ModelMismatch
 from homing.records import VectorRecord
 from homing.stores.store import Measured, SearchOptions, Store, Words
 from homing.text.tokens import matched_terms
-from homing.vectors import Scale, Vector, as_vector
+from homing.vectors import Scale, Vector, as_vector, score_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,13 @@ class Nearest:
     vector: Vector | None = None
     scale: Scale | None = None
     complete: bool = False
+
+    def above(self, floor: float | None) -> Nearest:
+        """Without what reads as less than a score; None is no threshold."""
+        if floor is None:
+            return self
+        kept = {name: cosine for name, cosine in self.cosines.items() if score_of(cosine, self.scale) >= floor}
+        return replace(self, cosines=kept, complete=self.complete and len(kept) == len(self.cosines))
 
 
 class Source(Protocol):
@@ -88,13 +95,26 @@ class StoreSource:
             # Nothing is there: whether the model answers makes no difference.
             return Nearest()
         try:
-            return self._nearest(model, limit)
+            return self.nearest_by(model, limit)
         except ModelMismatch:
             # Another model may have begun to serve the collection since it was asked for it.
             now = self.store.model_of(self.collection)
             if now == model:
                 raise
-            return self._nearest(now, limit)
+            return self.nearest_by(now, limit)
+
+    def nearest_by(self, model: str, limit: int) -> Nearest:
+        """The vector leg, asked with this model; with an empty identity, with the default."""
+        embedder = self.models.provider(model)
+        # A width of 0 is one that is not known.
+        vector = as_vector(embedder.embed([self.query], kind="query")[0], dimensions=embedder.dimensions or None)
+        options = SearchOptions(self.metadata_filter, model=embedder.id)
+        near = self.cosines(vector, limit, options)
+        return Nearest(near, vector, embedder.scale, len(near) < limit)
+
+    def cosines(self, vector: Vector, limit: int, options: SearchOptions) -> dict[str, float]:
+        """The nearest records and how near they are."""
+        return {one.id: one.cosine for one in self.store.search_vector(self.collection, vector, limit, options)}
 
     def words(self, limit: int) -> Words:
         """The keyword leg."""
@@ -117,10 +137,3 @@ class StoreSource:
         if not ids or not self.embeds or not self.pending:
             return set()
         return set(self.store.texts(self.collection, ids, lacking=self.store.model_of(self.collection)))
-
-    def _nearest(self, model: str, limit: int) -> Nearest:
-        embedder = self.models.provider(model)
-        vector = as_vector(embedder.embed([self.query], kind="query")[0], dimensions=embedder.dimensions)
-        options = SearchOptions(self.metadata_filter, model=embedder.id)
-        found = self.store.search_vector(self.collection, vector, limit, options)
-        return Nearest({one.id: one.cosine for one in found}, vector, embedder.scale, len(found) < limit)

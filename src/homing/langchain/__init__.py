@@ -1,9 +1,9 @@
-"""Hybrid search as a LangChain retriever: one user's rows of a PostgreSQL table, by meaning and by keyword.
+"""Hybrid search as a LangChain retriever: one user's rows of a store or a table, by meaning and by keyword.
 
-    retriever = HybridRetriever(vector_store, user_id=1)
+    retriever = HybridRetriever(store, user_id=1, embeddings=app.embedder)
     retriever.invoke("怎么申请退款")
 
-`vector_store` is langchain-postgres' `PGVectorStore` or Homing's own `PostgresStore`. Needs the extra `langchain`.
+`store` is any of Homing's, or langchain-postgres' `PGVectorStore`. Needs the extra `langchain`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Our embedders as LangChain knows them, and LangChain's as we ask them."""
+"""Our embedders as LangChain knows them, and LangChain's as the engine asks them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import InvalidArgument
 from homing.langchain.library import Embeddings
-from homing.langchain.source import Asked
-from homing.vectors import Scale
+from homing.vectors import Matrix, Scale, normalise
 
 
 class HomingEmbeddings(Embeddings):
@@ -46,21 +45,41 @@ class HomingEmbeddings(Embeddings):
         return row
 
 
-def checked_embeddings(embeddings: Any) -> EmbeddingProvider | Embeddings:
-    """What can embed a query: one of ours, or anything with LangChain's `embed_query`."""
+class FromLangChain:
+    """LangChain `Embeddings` as an `EmbeddingProvider` that embeds queries.
+
+    Nothing is known of the model but its vectors: it has no identity, and no width before it has embedded.
+    """
+
+    id = ""
+    dimensions = 0
+
+    def __init__(self, embeddings: Any) -> None:
+        self._embeddings = embeddings
+
+    @property
+    def scale(self) -> Scale | None:
+        """How a cosine reads as a similarity, where the embeddings say so."""
+        return getattr(self._embeddings, "scale", None)
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """One row per text. Raises what the embeddings raise."""
+        return normalise([self._embeddings.embed_query(text) for text in texts])
+
+    def truncated(self, texts: Sequence[str]) -> list[bool]:
+        """Nobody knows."""
+        return [False] * len(texts)
+
+
+def provider_of(embeddings: Any) -> EmbeddingProvider:
+    """What embeds a query: one of ours, or anything with LangChain's `embed_query`."""
     if isinstance(embeddings, HomingEmbeddings):
         return embeddings.provider
-    if isinstance(embeddings, EmbeddingProvider) or callable(getattr(embeddings, "embed_query", None)):
-        return embeddings  # type: ignore[no-any-return]
+    if isinstance(embeddings, EmbeddingProvider):
+        return embeddings
+    if callable(getattr(embeddings, "embed_query", None)):
+        return FromLangChain(embeddings)
     raise InvalidArgument(
         "a retriever embeds its queries: give it embeddings=, an EmbeddingProvider (homing.open(…).embedder) "
         f"or LangChain Embeddings; got {type(embeddings).__name__}"
     )
-
-
-def ask(embeddings: EmbeddingProvider | Embeddings, query: str) -> Asked:
-    """The vector of a query, with all that is known of the model that made it."""
-    if isinstance(embeddings, EmbeddingProvider):
-        return Asked(embeddings.embed([query], kind="query")[0], embeddings.scale, embeddings.id)
-    vector: Sequence[float] = embeddings.embed_query(query)
-    return Asked(vector, getattr(embeddings, "scale", None))

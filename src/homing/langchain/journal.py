@@ -49,14 +49,23 @@ def failed(options: HybridRetrieverOptions, outcomes: Mapping[Leg, Outcome[Any]]
     broken = {leg: outcome for leg, outcome in outcomes.items() if not outcome.ok}
     for leg, outcome in broken.items():
         fields = {"user_id": user_id, "leg": leg, "code": outcome.code, "elapsed_ms": outcome.milliseconds}
-        log.error("%s: %s", FAILED[leg], _told(outcome.error), exc_info=outcome.error if traced else None, extra=fields)
+        cause = outcome.error if traced else None
+        log.error("%s: %s", FAILED[leg], _described(outcome.error), exc_info=cause, extra=fields)
     if len(broken) == len(outcomes):
-        told = {leg: _told(outcome.error) for leg, outcome in broken.items()}
-        listed = "; ".join(f"{leg}: {text}" for leg, text in told.items())
-        log.error("%s: %s", BOTH_FAILED, listed, extra={"user_id": user_id, "causes": told})
+        _gave_up({leg: _described(outcome.error) for leg, outcome in broken.items()}, user_id)
         return
     for leg, outcome in broken.items():
         log.warning(DEGRADED[leg], extra={"user_id": user_id, "leg": leg, "code": outcome.code})
+
+
+def unreadable(error: Exception, user_id: int | str) -> None:
+    """Say that what the legs found could not be read."""
+    _gave_up({"read": _described(error)}, user_id)
+
+
+def _gave_up(causes: Mapping[str, str], user_id: int | str) -> None:
+    listed = "; ".join(f"{leg}: {text}" for leg, text in causes.items())
+    log.error("%s: %s", BOTH_FAILED, listed, extra={"user_id": user_id, "causes": causes})
 
 
 def done(
@@ -82,11 +91,11 @@ def done(
     }
     if options.log_query:
         fields |= {"query": query, "keywords": list(keywords)}
-    told = f"查询={query!r} 关键词={list(keywords)} " if options.log_query else ""
+    asked = f"查询={query!r} 关键词={list(keywords)} " if options.log_query else ""
     log.info(
         "%s: %s向量结果=%d 关键词结果=%d 返回=%d 前三=%s "
         "向量耗时=%.1fms 关键词耗时=%.1fms 融合耗时=%.1fms 总耗时=%.1fms",
-        DONE, told, fields["vector_count"], fields["keyword_count"], len(answer), top,
+        DONE, asked, fields["vector_count"], fields["keyword_count"], len(answer), top,
         *(timings.get(name, 0.0) for name in ("vector_ms", "keyword_ms", "fusion_ms", "total_ms")),
         extra=fields,
     )  # fmt: skip
@@ -95,5 +104,5 @@ def done(
         log.warning("%s: %.0f ms > %.0f ms", SLOW, timings["total_ms"], options.slow_ms, extra=fields)
 
 
-def _told(error: BaseException | None) -> str:
+def _described(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {error}"

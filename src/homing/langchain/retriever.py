@@ -1,8 +1,9 @@
-"""The retriever: two legs side by side on one user's rows, fused, explained, as LangChain documents."""
+"""The retriever: the engine's search over one user's rows, as LangChain documents, with the log of seed 004."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +12,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from homing.engine.search import NOTICES
-from homing.errors import InvalidArgument, RetrievalFailed
+from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
+from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
 from homing.langchain.documents import as_document
+from homing.langchain.embeddings import provider_of
+from homing.langchain.files import capped, file_name, grouped
 from homing.langchain.library import (
     AsyncCallbackManagerForRetrieverRun,
     BaseRetriever,
@@ -23,25 +26,28 @@ from homing.langchain.library import (
 )
 from homing.langchain.merging import merge_results_with_rrf
 from homing.langchain.options import HybridRetrieverOptions
-from homing.langchain.question import Question, fused
-from homing.langchain.source import Source
-from homing.langchain.sources import source_of
-from homing.langchain.table import calling_loop
-from homing.langchain.tracing import in_this_context, span
+from homing.langchain.source import Place, UserSource
+from homing.langchain.store_source import collection_of
+from homing.langchain.table import calling_loop, table_of
+from homing.langchain.table_source import rows_of
+from homing.langchain.tracing import span
 from homing.langchain.users import checked_user
-from homing.legs import Outcome, run_legs
-from homing.records import Hit, Leg, Mode, Retrieved
-from homing.stores.users import KeepsUsersApart
+from homing.records import Hit, Leg, Retrieved
+from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
+
+DEEPEST = 2_000
+"""Matches of one leg beyond which nobody looks for a file that has not had its turn."""
 
 
 class HybridRetriever(BaseRetriever):
     """Finds what one user's documents say about a query, by meaning and by keyword at once.
 
-    `vector_store` is langchain-postgres' `PGVectorStore` (with the user in the metadata, under `user_key`) or Homing's
-    `PostgresStore` (then with `embeddings`, and the `collection` to search). The user's condition is part of the SQL of
-    both legs; a filter can only narrow it. `options` is a HybridRetrieverOptions or a dict of its names; each of them
-    can be given as a keyword argument too, to the constructor and to `invoke`.
+    `vector_store` is any of Homing's stores (then with `embeddings`, and the `collection` to search) or
+    langchain-postgres' `PGVectorStore`. Whose a row is stands in its metadata, under `user_key`; a store that keeps
+    users apart by itself, as PostgreSQL does, knows it without. The user's condition is asked in the store, by both
+    legs; a filter can only narrow it. `options` is a HybridRetrieverOptions or a dict of its names; each of them can be
+    given as a keyword argument too, to the constructor and to `invoke`.
 
     When one leg fails or is late, the other answers, the log says so, and the documents carry `degraded`. When both
     fail, `RetrievalFailed` has both causes.
@@ -54,7 +60,7 @@ class HybridRetriever(BaseRetriever):
     collection: str = Field("documents", frozen=True)
     user_key: str = Field("userId", frozen=True)
 
-    _source: Source = PrivateAttr()
+    _place: Place = PrivateAttr()
 
     def __init__(
         self,
@@ -67,15 +73,16 @@ class HybridRetriever(BaseRetriever):
         checked = _options(options, chosen)
         if unknown := sorted(set(kwargs) - set(type(self).model_fields)):
             raise InvalidArgument(f"a HybridRetriever has no {', '.join(unknown)}; its options: {_KNOWN}")
-        super().__init__(vector_store=vector_store, user_id=checked_user(user_id), options=checked, **kwargs)
-        self._source = source_of(
-            vector_store, user_id, embeddings=self.embeddings, collection=self.collection, user_key=self.user_key
+        user = checked_user(user_id)
+        super().__init__(vector_store=vector_store, user_id=user, options=checked, **kwargs)
+        self._place = place_of(
+            vector_store, user, embeddings=self.embeddings, collection=self.collection, user_key=self.user_key
         )
         journal.unbalanced(checked)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A retriever in another process has connections of its own; a store that cannot make them there is refused."""
-        if not isinstance(self.vector_store, KeepsUsersApart):
+        if not isinstance(self.vector_store, Store):
             raise TypeError(
                 f"a {type(self.vector_store).__name__} holds connections and cannot be pickled: "
                 "make the retriever in the process that uses it"
@@ -104,48 +111,44 @@ class HybridRetriever(BaseRetriever):
         options = _options(self.options, overrides)
         if overrides:
             journal.unbalanced(options)
-        self._source.check(options.filter)
+        source = self._place(query, options)
         if not query.strip():
             return Retrieved((), "hybrid")
-        told = {"query": query} if options.log_query else {}
-        with span("homing.hybrid_search", limit=options.limit, **told) as noted:
-            answer = self._search(query, options)
+        query_shown = {"query": query} if options.log_query else {}
+        with span("homing.hybrid_search", limit=options.limit, **query_shown) as noted:
+            answer = self._search(source, options)
             noted.set_attribute("homing.results", len(answer))
             noted.set_attribute("homing.degraded", answer.degraded)
             return answer
 
-    def _search(self, query: str, options: HybridRetrieverOptions) -> Retrieved:
-        started = time.perf_counter()
-        question = Question(query, self._source, options, self.user_id)
+    def _search(self, source: UserSource, options: HybridRetrieverOptions) -> Retrieved:
+        started, depth = time.perf_counter(), options.depth
         while True:
-            outcomes = self._ask(question)
-            answers = {leg: outcome.value for leg, outcome in outcomes.items() if outcome.value is not None}
-            if not answers:
+            asked = _engine_options(options, depth, source.left)
+            outcomes = ask(source, asked)
+            if not any(outcome.ok for outcome in outcomes.values()):
                 journal.failed(options, outcomes, self.user_id)
-                raise _all_failed(outcomes)
-            fusing = time.perf_counter()
-            with span("homing.rrf_fusion"):
-                hits = fused(question, answers)
+                raise _failed({leg: outcome.error for leg, outcome in outcomes.items() if outcome.error is not None})
+            try:
+                with span("homing.rrf_fusion"):
+                    answer = fused(source, asked, outcomes)
+            except StoreError as error:
+                journal.unreadable(error, self.user_id)
+                raise _failed({"read": error}) from None
+            hits = capped(answer.hits, options.max_per_file, _file_of)[: options.limit]
+            found = _counts(outcomes)
             # Where one file has used up its places, those of the others may lie deeper.
-            if options.max_per_file is None or len(hits) == options.limit or not question.deepen():
+            more = depth < DEEPEST and max(len(answer), *found.values()) >= depth
+            if options.max_per_file is None or len(hits) == options.limit or not more:
                 break
-        finished = time.perf_counter()
-        journal.failed(options, outcomes, self.user_id)
-        timings = {f"{leg}_ms": outcome.milliseconds for leg, outcome in outcomes.items()}
-        timings |= {
-            "fusion_ms": (finished - fusing) * 1000 - question.similarity_ms,
-            "similarity_ms": question.similarity_ms,
-            "total_ms": (finished - started) * 1000,
-        }
-        answer = _answer(hits, outcomes, timings)
-        counts = {leg: len(found) for leg, found in answers.items()}
-        journal.done(options, query, question.keywords, counts, answer, self.user_id)
+            depth = min(DEEPEST, depth * 4)
+        if options.group_by_file:
+            hits = grouped(hits, _file_of)
+        answer = concluded(
+            answer.with_hits(hits), outcomes, started, lambda *_: journal.failed(options, outcomes, self.user_id)
+        )
+        journal.done(options, source.query, source.keywords, found, answer, self.user_id)
         return answer
-
-    def _ask(self, question: Question) -> dict[Leg, Outcome[Any]]:
-        legs = {"vector": in_this_context(question.vector), "keyword": in_this_context(question.keyword)}
-        both = run_legs(legs, deadline=question.left)
-        return {"vector": both["vector"], "keyword": both["keyword"]}
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **overrides: Any
@@ -160,10 +163,10 @@ class HybridRetriever(BaseRetriever):
         loop = asyncio.get_running_loop()
         token = calling_loop.set(loop)
         try:
-            work = in_this_context(lambda: self.retrieve(query, **overrides))
+            context = contextvars.copy_context()
         finally:
             calling_loop.reset(token)
-        answer = await loop.run_in_executor(_waiting(), work)
+        answer = await loop.run_in_executor(_waiting(), lambda: context.run(self.retrieve, query, **overrides))
         return [as_document(hit, answer, self.user_id) for hit in answer]
 
 
@@ -190,24 +193,50 @@ def _options(
         changed = HybridRetrieverOptions.model_validate(dict(overrides)).model_dump(exclude_unset=True)
         return HybridRetrieverOptions(**given | changed)
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise InvalidArgument(f"options of a HybridRetriever: {told}; known: {_KNOWN}") from error
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise InvalidArgument(f"options of a HybridRetriever: {wrong}; known: {_KNOWN}") from error
 
 
-def _answer(hits: tuple[Hit, ...], outcomes: Mapping[Leg, Outcome[Any]], timings: Mapping[str, float]) -> Retrieved:
-    failed = [leg for leg, outcome in outcomes.items() if not outcome.ok]
-    if not failed:
-        return Retrieved(hits, "hybrid", timings=timings)
-    leg = failed[0]
-    mode: Mode = "keyword" if leg == "vector" else "semantic"
-    return Retrieved(hits, mode, True, f"{leg}:{outcomes[leg].code}", NOTICES[leg], timings)
+def _engine_options(options: HybridRetrieverOptions, depth: int, deadline: float) -> HybridOptions:
+    """What the engine is asked; where files are capped, for as many hits as one leg brings, to have a choice."""
+    return HybridOptions(
+        limit=options.limit if options.max_per_file is None else depth,
+        min_score=options.min_similarity,
+        fusion="rrf",
+        vector_weight=options.vector_weight,
+        keyword_weight=options.keyword_weight,
+        rrf_k=options.rrf_k,
+        deadline=deadline,
+        depth=depth,
+    )
 
 
-def _all_failed(outcomes: Mapping[Leg, Outcome[Any]]) -> RetrievalFailed:
-    causes = {leg: outcome.error for leg, outcome in outcomes.items() if outcome.error is not None}
-    failure = RetrievalFailed(journal.BOTH_FAILED, causes=dict(causes.items()))
-    failure.__cause__ = ExceptionGroup("the vector leg and the keyword leg failed", list(causes.values()))
+def _counts(outcomes: Outcomes) -> dict[Leg, int]:
+    nearest, words = found_by(outcomes)
+    return {"vector": len(nearest.cosines) if nearest else 0, "keyword": len(words.found) if words else 0}
+
+
+def _file_of(hit: Hit) -> str | None:
+    return file_name(hit.metadata)
+
+
+def _failed(causes: Mapping[str, Exception]) -> RetrievalFailed:
+    failure = RetrievalFailed(journal.BOTH_FAILED, causes=dict(causes))
+    failure.__cause__ = ExceptionGroup("no leg gave an answer that could be read", list(causes.values()))
     return failure
+
+
+def place_of(vector_store: Any, user_id: int | str, *, embeddings: Any, collection: str, user_key: str) -> Place:
+    """The rows of one user behind a vector store. Raises InvalidArgument for a store that cannot keep users apart."""
+    if isinstance(vector_store, Store):
+        return collection_of(vector_store, user_id, collection, user_key, provider_of(embeddings))
+    table = table_of(vector_store)
+    if table is not None:
+        return rows_of(table, user_id, user_key, provider_of(table.embeddings if embeddings is None else embeddings))
+    raise InvalidArgument(
+        "a HybridRetriever searches a store of homing or langchain-postgres' PGVectorStore: both legs name the user "
+        f"where the rows are, which a {type(vector_store).__name__} cannot be asked for"
+    )
 
 
 @cache

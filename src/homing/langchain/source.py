@@ -1,73 +1,101 @@
-"""What the retriever asks of a database: the rows of one user, by vector and by keyword."""
+"""What both places have in common: one query put to one user's rows, with its keywords, its deadline and its spans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
-from homing.records import Metadata
-from homing.vectors import Scale
+from homing.engine.source import Nearest
+from homing.langchain import journal
+from homing.langchain.options import HybridRetrieverOptions
+from homing.langchain.tracing import span
+from homing.records import VectorRecord
+from homing.stores.store import Measured, Words
+from homing.text.keywords import extract_keywords
+from homing.vectors import Vector
 
 Filter = Mapping[str, Any]
 """A condition on the metadata, in LangChain's language of filters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One row that a leg has found.
+class UserSource(ABC):
+    """An engine `Source` of one query. Rows of other users cannot be reached, whatever the filter says."""
 
-    The vector leg knows its `cosine`. The keyword leg knows how many keywords are in its text (`count`), and which.
-    """
+    embeds = True
 
-    id: str
-    text: str
-    metadata: Metadata
-    cosine: float | None = None
-    matched: tuple[str, ...] = ()
-    count: float = 0.0
+    def __init__(self, query: str, options: HybridRetrieverOptions, user_id: int | str, collection: str) -> None:
+        self.query = query
+        self.options = options
+        self.user_id = user_id
+        self.collection = collection
+        self.rows: dict[str, VectorRecord] = {}
+        self.held: dict[str, tuple[str, ...]] = {}
+        self._ends = time.monotonic() + options.deadline
 
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as a vector, and how a cosine with it reads as a similarity."""
-
-    vector: Sequence[float]
-    scale: Scale | None = None
-    model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What the keyword leg is asked: a query, its keywords, and whether their number or their relevance ranks."""
-
-    query: str
-    keywords: Sequence[str]
-    by_relevance: bool = False
-
-
-class Source(Protocol):
-    """The rows of one user in one place.
-
-    Whoever makes one names the user; no call can reach another user's rows, whatever its filter says. The condition on
-    the user is part of every statement. Safe to call from several threads.
-    """
+    @cached_property
+    def keywords(self) -> list[str]:
+        """At most ten words that stand for the query."""
+        return extract_keywords(self.query)
 
     @property
-    def collection(self) -> str:
-        """What the place is called: a table, a collection."""
+    def left(self) -> float:
+        """Seconds until the deadline; a moment where it has passed, so that nothing waits for ever."""
+        return max(0.05, self._ends - time.monotonic())
 
-    def check(self, narrowed: Filter | None) -> None:
-        """Raise InvalidArgument for a filter that the place cannot answer."""
+    @property
+    def is_late(self) -> bool:
+        """Whether nobody waits for an answer any more."""
+        return time.monotonic() > self._ends
 
-    def ask(self, query: str) -> Asked:
-        """The query in the space of the rows' vectors. Raises what the embeddings raise."""
+    def nearest(self, limit: int) -> Nearest:
+        """The vector leg."""
+        with span("homing.vector_search") as noted:
+            found = self.by_vector(limit)
+            noted.set_attribute("homing.results", len(found.above(self.options.min_similarity).cosines))
+            return found
 
-    def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The rows nearest to a vector, `limit` of them if the user has so many."""
+    def words(self, limit: int) -> Words:
+        """The keyword leg: the rows with the keywords, as the options rank them; `bm25` is how many each has."""
+        with span("homing.keyword_search") as noted:
+            if not self.keywords:
+                journal.no_keywords(self.options, self.query, self.user_id)
+                return Words()
+            found = self.by_keywords(limit)
+            noted.set_attribute("homing.results", len(found.found))
+            return found
 
-    def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The rows that contain keywords, best first, `limit` of them if there are so many."""
+    def read(self, ids: Sequence[str]) -> dict[str, VectorRecord]:
+        """The rows that the legs brought."""
+        return {one: self.rows[one] for one in ids if one in self.rows}
 
-    def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:
-        """How near the rows with these ids are; what has no comparable vector is left out."""
+    def matched(self, record: VectorRecord) -> tuple[str, ...]:
+        """The keywords that a row holds."""
+        return self.held.get(record.id, ())
+
+    @property
+    def pending(self) -> bool:
+        """Whether some rows have no vector yet."""
+        return False
+
+    def waiting(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are still to get a vector."""
+        return set()
+
+    @abstractmethod
+    def by_vector(self, limit: int) -> Nearest:
+        """The rows nearest to the query."""
+
+    @abstractmethod
+    def by_keywords(self, limit: int) -> Words:
+        """The rows that contain keywords; fills `rows` and `held`."""
+
+    @abstractmethod
+    def measure(self, ids: Sequence[str], vector: Vector | None) -> list[Measured]:
+        """How near these rows are."""
+
+
+Place = Callable[[str, HybridRetrieverOptions], UserSource]
+"""One user's rows somewhere: gives what answers a query. Raises InvalidArgument for a filter it cannot answer."""

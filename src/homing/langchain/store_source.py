@@ -1,28 +1,43 @@
-"""The rows of one user in a store of Homing that keeps users apart."""
+"""The rows of one user in a store of Homing.
+
+Where the store keeps users apart by itself, its view is used. Elsewhere whose a record is stands in its metadata, and
+the condition on it is part of the filter of both legs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from homing.embedders.chosen import ChoosesModel
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.embed_once import EmbedOnce
+from homing.engine.models import FixedModel
+from homing.engine.source import Nearest, StoreSource
 from homing.errors import InvalidArgument
-from homing.langchain.embeddings import ask
-from homing.langchain.library import Embeddings
-from homing.langchain.source import Asked, Filter, Found, Words
-from homing.records import KeywordMatch
+from homing.langchain.options import HybridRetrieverOptions
+from homing.langchain.source import Place, UserSource
+from homing.langchain.store_filter import store_filter
+from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
-from homing.stores.store import SearchOptions, Store
+from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
 from homing.stores.users import KeepsUsersApart
-from homing.text.folding import fold
-from homing.text.tokens import tokens
-from homing.vectors import as_vector
+from homing.text.containment import Containment
+from homing.vectors import Vector
+
+COUNTED = 50
+"""Of how many records, the most relevant, the keywords are counted; of more where more are asked for."""
+
+M = TypeVar("M", bound=Match)
+Found = tuple[Match, tuple[str, ...]]
+"""A record, and the keywords that it contains."""
 
 
 @runtime_checkable
-class CountsKeywords(Store, Protocol):
-    """A store that finds records by how many of some keywords they contain."""
+class CountsKeywords(Protocol):
+    """A store that counts keywords by itself, in all of its records."""
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
@@ -30,107 +45,111 @@ class CountsKeywords(Store, Protocol):
         """The records that contain keywords, those with most of them first, then the more relevant."""
 
 
-class StoreSource:
-    """One user's part of one collection. The view of the store names the user in every statement."""
-
-    def __init__(
-        self, store: KeepsUsersApart, user_id: int | str, collection: str, embeddings: EmbeddingProvider | Embeddings
-    ) -> None:
+def collection_of(
+    store: Store, user_id: int | str, collection: str, user_key: str, embedder: EmbeddingProvider
+) -> Place:
+    """One user's part of a collection. Raises InvalidArgument where it cannot be told which that is."""
+    if isinstance(store, KeepsUsersApart):
         if store.user_id and store.user_id != str(user_id):
             raise InvalidArgument(
                 f"this is the store of user {store.user_id!r}, and the retriever is for {user_id!r}; "
                 "give it the store that both came from"
             )
         own = store if store.user_id else store.for_user(user_id)
-        if not isinstance(own, CountsKeywords):
-            raise InvalidArgument(f"a {type(store).__name__} cannot count keywords; use a PostgresStore")
-        self._rows: CountsKeywords = own
-        self._embeddings = embeddings
-        self.collection = collection
+        return partial(CollectionSource, own, collection, None, embedder, user_id)
+    if not user_key or user_key.startswith("$"):
+        raise InvalidArgument(f"user_key names the metadata that says whose a record is; got {user_key!r}")
+    return partial(CollectionSource, store, collection, user_key, embedder, user_id)
 
-    def check(self, narrowed: Filter | None) -> None:
-        """Raise InvalidArgument for a filter that is more than equality."""
-        wanted(SearchOptions(equalities(narrowed)))
 
-    def ask(self, query: str) -> Asked:
-        """The query, embedded by the model that made the collection's vectors."""
-        # Only an embedder with a choice is worth the question to the server.
-        if isinstance(self._embeddings, ChoosesModel):
-            return ask(self._embeddings.for_model(self._rows.model_of(self.collection)), query)
-        return ask(self._embeddings, query)
+class CollectionSource(UserSource):
+    """A query put to a store; the keyword leg goes by the number of keywords, or by BM25 over the whole query.
 
-    def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The nearest rows; the server's own limit on a statement is the store's."""
-        options = SearchOptions(equalities(narrowed), model=asked.model)
-        found = self._rows.search(self.collection, as_vector(asked.vector), limit, options)
-        return [Found(one.id, one.text, one.metadata, cosine=one.cosine) for one in found]
+    Without a `user_key` every record of the store is the user's.
+    """
 
-    def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
-        """The rows with most of the keywords, or those that BM25 finds most relevant to the query."""
-        options = SearchOptions(equalities(narrowed))
-        if not words.by_relevance:
-            counted = self._rows.search_keywords(self.collection, words.keywords, limit, options)
-            return [
-                Found(one.id, one.text, one.metadata, matched=one.keywords, count=one.score or 0.0) for one in counted
-            ]
-        found = self._rows.search_text(self.collection, words.query, limit, options)
-        held = [contained(words.keywords, one.text) for one in found]
-        return [
-            Found(one.id, one.text, one.metadata, matched=matched, count=float(len(matched)))
-            for one, matched in zip(found, held, strict=True)
+    def __init__(
+        self,
+        store: Store,
+        collection: str,
+        user_key: str | None,
+        embedder: EmbeddingProvider,
+        user_id: int | str,
+        query: str,
+        options: HybridRetrieverOptions,
+    ) -> None:
+        super().__init__(query, options, user_id, collection)
+        self._user_key = user_key
+        self._chooses = isinstance(embedder, ChoosesModel)
+        conditions = [] if user_key is None else [{user_key: {"$eq": user_id}}]
+        conditions += [store_filter(options.filter)] if options.filter else []
+        self._narrowed = SearchOptions({"$and": conditions} if conditions else {})
+        wanted(self._narrowed)
+        models = EmbedOnce(FixedModel(embedder))
+        self._store = store
+        self._inner = WithRows(query, collection, store, models, self._narrowed.metadata_filter, self._own)
+
+    def by_vector(self, limit: int) -> Nearest:
+        """The nearest records."""
+        # Only an embedder with a choice is worth the question which model serves the collection.
+        found = self._inner.nearest(limit) if self._chooses else self._inner.nearest_by("", limit)
+        # Records of others may have been left out on the way.
+        return replace(found, complete=False)
+
+    def by_keywords(self, limit: int) -> Words:
+        """The records with most of the keywords and among equals the more relevant, or the most relevant."""
+        found = self._by_count(limit) if self.options.keyword_ranking == "count" else self._relevant(self.query, limit)
+        self.held |= {match.id: keywords for match, keywords in found}
+        return Words(tuple(Worded(match.id, float(len(keywords))) for match, keywords in found))
+
+    def _by_count(self, limit: int) -> list[Found]:
+        if isinstance(self._store, CountsKeywords):
+            counted = self._store.search_keywords(self.collection, self.keywords, limit, self._narrowed)
+            return [(one, one.keywords) for one in self._own(counted)]
+        found = self._relevant(" ".join(self.keywords), min(MAX_LIMIT, max(COUNTED, 4 * limit)))
+        # Sorting keeps the order of relevance, then id, among those with equally many.
+        return sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))[:limit]
+
+    def _relevant(self, query: str, limit: int) -> list[Found]:
+        containment = Containment(self.keywords)
+        found = self._store.search_text(self.collection, query, limit, self._narrowed)
+        return [(one, containment.in_text(one.text)) for one in self._own(found)]
+
+    def measure(self, ids: Sequence[str], vector: Vector | None) -> list[Measured]:
+        """How near these records are."""
+        return self._store.measure(self.collection, ids, vector=vector)
+
+    @property
+    def pending(self) -> bool:
+        """Whether some records have no vector yet."""
+        return self._inner.pending
+
+    def waiting(self, ids: Sequence[str]) -> set[str]:
+        """Which of these are still to get a vector."""
+        return self._inner.waiting(ids)
+
+    def _own(self, found: Sequence[M]) -> list[M]:
+        """Keeps what is the user's: a list that has the user among others meets a filter, and a record that was found
+        may have been given away before it was read."""
+        own = [
+            one for one in found if self._user_key is None or _is_same(one.metadata.get(self._user_key), self.user_id)
         ]
-
-    def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:
-        """How near the rows with these ids are."""
-        query = as_vector(asked.vector)
-        return {
-            one.id: float(one.embedding @ query)
-            for one in self._rows.get(self.collection, ids)
-            if one.embedding is not None and (not asked.model or one.model == asked.model)
-        }
+        for one in own:
+            self.rows[one.id] = VectorRecord(one.id, self.collection, None, one.metadata, one.text)
+        return own
 
 
-def contained(keywords: Sequence[str], text: str) -> tuple[str, ...]:
-    """Which of the keywords a text contains, by the rules of the store: as written, or by all their words."""
-    written, words = fold(text).lower(), set(tokens(text))
-    return tuple(one for one in keywords if fold(one).lower() in written or words.issuperset(tokens(one)))
+@dataclass(frozen=True, slots=True)
+class WithRows(StoreSource):
+    """The engine's source, whose vector leg brings the records, so that none of them is read afterwards."""
+
+    own: Callable[[Sequence[Match]], list[Match]] = list
+
+    def cosines(self, vector: Vector, limit: int, options: SearchOptions) -> dict[str, float]:
+        """The nearest records and how near they are."""
+        found = self.own(self.store.search(self.collection, vector, limit, options))
+        return {one.id: one.cosine for one in found if one.cosine is not None}
 
 
-def equalities(narrowed: Filter | None) -> dict[str, Any]:
-    """A LangChain filter as the pairs that a store compares: equality and "one of these", all of which must hold."""
-    pairs: dict[str, Any] = {}
-    for key, value in (narrowed or {}).items():
-        if key == "$and" and isinstance(value, list | tuple):
-            for part in value:
-                if not isinstance(part, Mapping):
-                    raise _unsupported(key)
-                for name, operand in equalities(part).items():
-                    _add(pairs, name, operand)
-        elif key.startswith("$"):
-            raise _unsupported(key)
-        elif isinstance(value, Mapping):
-            if len(value) != 1:
-                raise _unsupported(key)
-            (operator, operand), *_ = value.items()
-            if operator == "$eq":
-                _add(pairs, key, operand)
-            elif operator == "$in" and isinstance(operand, list | tuple):
-                _add(pairs, key, list(operand))
-            else:
-                raise _unsupported(operator)
-        else:
-            _add(pairs, key, value)
-    return pairs
-
-
-def _add(pairs: dict[str, Any], key: str, value: Any) -> None:
-    if key in pairs and pairs[key] != value:
-        raise InvalidArgument(f"the filter names {key!r} twice; a store compares each key once")
-    pairs[key] = value
-
-
-def _unsupported(what: str) -> InvalidArgument:
-    return InvalidArgument(
-        f"a store filters by equality: {{key: value}}, $eq, $in, $and; {what!r} is none of these. "
-        "Narrow the answer yourself, or use PGVectorStore, whose tables take every comparison"
-    )
+def _is_same(owner: Any, user_id: int | str) -> bool:
+    return type(owner) is type(user_id) and bool(owner == user_id)

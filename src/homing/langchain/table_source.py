@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import InvalidArgument, StoreError
-from homing.langchain.embeddings import ask
-from homing.langchain.library import Embeddings
-from homing.langchain.source import Asked, Filter, Found, Words
+from homing.engine.source import Nearest
+from homing.errors import InvalidArgument, StoreError, Timeout
+from homing.langchain.options import HybridRetrieverOptions
+from homing.langchain.source import Place, UserSource
 from homing.langchain.table import Row, Table, Work, fetch
 from homing.langchain.table_sql import FEW, UNREADABLE_STATES, Statement, TableSql
+from homing.records import VectorRecord
+from homing.stores.store import Measured, Worded, Words
+from homing.vectors import Vector, as_vector
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -31,91 +35,90 @@ _TYPES = (
 )
 
 
-class TableSource:
+def rows_of(table: Table, user_id: int | str, user_key: str, embedder: EmbeddingProvider) -> Place:
     """One user's rows of a table; the user stands in the metadata under `user_key`, exactly as given, type included."""
+    if not user_key or "\0" in user_key:
+        raise InvalidArgument(f"user_key names the metadata that says whose a row is; got {user_key!r}")
+    if table.json is None and user_key not in table.columns:
+        raise InvalidArgument(
+            f"table {table.label} has no metadata {user_key!r}; its columns: {', '.join(table.columns)}"
+        )
+    return partial(TableSource, TableSql(table, user_id, user_key, {}), embedder)
 
-    def __init__(
-        self, table: Table, user_id: int | str, user_key: str, embeddings: EmbeddingProvider | Embeddings
-    ) -> None:
-        if not user_key or "\0" in user_key:
-            raise InvalidArgument(f"user_key names the metadata that says whose a row is; got {user_key!r}")
-        if table.json is None and user_key not in table.columns:
-            raise InvalidArgument(
-                f"table {table.label} has no metadata {user_key!r}; its columns: {', '.join(table.columns)}"
-            )
-        self._table = table
-        self._user_id = user_id
-        self._user_key = user_key
-        self._embeddings = embeddings
-        self._scans = False
 
-    @property
-    def collection(self) -> str:
-        """The table."""
-        return self._table.label
+class TableSource(UserSource):
+    """A query put to a table. Its rows come with the legs, so nothing is read afterwards."""
 
-    def check(self, narrowed: Filter | None) -> None:
-        """Raise InvalidArgument for a filter that means nothing."""
-        TableSql(self._table, self._user_id, self._user_key, {}).check(narrowed)
+    def __init__(self, sql: TableSql, embedder: EmbeddingProvider, query: str, options: HybridRetrieverOptions) -> None:
+        super().__init__(query, options, sql.user_id, sql.table.label)
+        sql.check(options.filter)
+        self._sql = sql
+        self._table = sql.table
+        self._embedder = embedder
+        self._asked: Vector | None = None
 
-    def ask(self, query: str) -> Asked:
-        """The query, by the store's embeddings or by those that the retriever was given."""
-        return ask(self._embeddings, query)
-
-    def nearest(self, asked: Asked, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
+    def by_vector(self, limit: int) -> Nearest:
         """The nearest rows. Of a user with few, all are compared; the others' by the index, if it finds enough."""
-        vector = _written(asked)
+        if self._asked is None:
+            self._asked = as_vector(self._embedder.embed([self.query], kind="query")[0])
+        if self.is_late:
+            # Nobody waits for this leg any more; the server need not work for it.
+            raise Timeout(f"the query was embedded after the deadline of {self.options.deadline:g} s")
+        vector = _written(self._asked)
 
         async def few(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
-            return await _fetch(connection, sql.exact(vector, limit, narrowed, few=FEW))
+            return await _fetch(connection, sql.exact(vector, limit, self.options.filter, few=FEW))
 
         async def many(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
-            rows = await _fetch(connection, sql.indexed(vector, limit, narrowed))
+            rows = await _fetch(connection, sql.indexed(vector, limit, self.options.filter))
             if len(rows) == limit:
                 return rows
-            return await _fetch(connection, sql.exact(vector, limit, narrowed, few=None))
+            return await _fetch(connection, sql.exact(vector, limit, self.options.filter, few=None))
 
-        rows = self._run(few, deadline)
+        rows = self._run(few)
         if rows and rows[0]["many"] >= FEW:
-            rows = self._run(many, deadline, scans=True)
-        found = [self._found(row, cosine=float(row["cosine"])) for row in rows]
-        return sorted(found, key=lambda one: (-(one.cosine or 0.0), one.id))
+            rows = self._run(many, scans=True)
+        self._keep(rows)
+        return Nearest({row["id"]: float(row["cosine"]) for row in rows}, self._asked, self._embedder.scale)
 
-    def matching(self, words: Words, limit: int, narrowed: Filter | None, *, deadline: float) -> list[Found]:
+    def by_keywords(self, limit: int) -> Words:
         """The rows with most of the keywords, or with the rarest."""
+        keywords, by_relevance = self.keywords, self.options.keyword_ranking == "relevance"
 
         async def work(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
-            statement = sql.keywords(words, limit, narrowed)
+            statement = sql.keywords(keywords, limit, self.options.filter, by_relevance=by_relevance)
             log.debug("%s", statement.sql, extra={"sql": statement.sql})
             return await _fetch(connection, statement)
 
-        return [
-            self._found(
-                row,
-                matched=tuple(word for word, there in zip(words.keywords, row["held"], strict=True) if there),
-                count=float(row["matched"]),
-            )
-            for row in self._run(work, deadline)
-        ]
+        rows = self._run(work)
+        self._keep(rows)
+        for row in rows:
+            self.held[row["id"]] = tuple(word for word, there in zip(keywords, row["held"], strict=True) if there)
+        return Words(tuple(Worded(row["id"], float(row["matched"])) for row in rows))
 
-    def cosines(self, asked: Asked, ids: Sequence[str], *, deadline: float) -> Mapping[str, float]:
+    def measure(self, ids: Sequence[str], vector: Vector | None) -> list[Measured]:
         """How near the rows with these ids are."""
+        assert vector is not None
+        written = _written(vector)
 
         async def work(connection: AsyncConnection, sql: TableSql) -> Sequence[Row]:
-            return await _fetch(connection, sql.cosines(_written(asked), ids))
+            return await _fetch(connection, sql.cosines(written, ids))
 
-        return {row["id"]: float(row["cosine"]) for row in self._run(work, deadline)}
+        return [Measured(row["id"], float(row["cosine"]), 0.0) for row in self._run(work)]
 
-    def _run(self, work: Any, deadline: float, *, scans: bool = False) -> Sequence[Row]:
+    def _run(self, work: Any, *, scans: bool = False) -> Sequence[Row]:
         # A policy must be told who asks, and a scan how to go on; else the statement stands for itself.
         alone = not scans and _known(self._table).get("row security") == "false"
+        deadline = self.left
 
         def prepared(careful: bool) -> Work[Sequence[Row]]:
             async def run(connection: AsyncConnection) -> Sequence[Row]:
-                sql = await self._sql(connection)
+                types = await _types(connection, self._table)
+                sql = replace(self._sql, types=types, careful=careful)
                 if not alone:
-                    await _fetch(connection, sql.session(deadline, scans=scans and self._scans))
-                rows: Sequence[Row] = await work(connection, replace(sql, careful=careful))
+                    iterative = scans and _version(types.get("extension vector", "")) >= (0, 8)
+                    await _fetch(connection, sql.session(deadline, scans=iterative))
+                rows: Sequence[Row] = await work(connection, sql)
                 return rows
 
             return run
@@ -132,22 +135,14 @@ class TableSource:
             log.warning("table %s holds metadata that cannot be read as text; reading it carefully", self._table.label)
             return self._table.run(prepared(True), deadline=deadline, one_statement=alone)
 
-    async def _sql(self, connection: AsyncConnection) -> TableSql:
-        types = await _types(connection, self._table)
-        self._scans = _version(types.get("extension vector", "")) >= (0, 8)
-        return TableSql(self._table, self._user_id, self._user_key, types)
-
-    def _found(
-        self, row: Row, *, cosine: float | None = None, matched: tuple[str, ...] = (), count: float = 0.0
-    ) -> Found:
-        metadata = json.loads(row["metadata"]) if row["metadata"] else {}
-        if not isinstance(metadata, dict):
-            metadata = {}
-        for name in self._table.columns:
-            value = row[f"column {name}"]
-            if value is not None:
-                metadata[name] = json.loads(value)
-        return Found(row["id"], row["content"], metadata, cosine, matched, count)
+    def _keep(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            metadata = json.loads(row["metadata"]) if row["metadata"] else {}
+            if not isinstance(metadata, dict):
+                metadata = {}
+            columns = {name: row[f"column {name}"] for name in self._table.columns}
+            metadata |= {name: json.loads(value) for name, value in columns.items() if value is not None}
+            self.rows[row["id"]] = VectorRecord(row["id"], self.collection, None, metadata, row["content"])
 
 
 REMEMBERED = 60.0
@@ -185,8 +180,8 @@ async def _fetch(connection: AsyncConnection, statement: Statement) -> Sequence[
     return await fetch(connection, statement.sql, statement.values)
 
 
-def _written(asked: Asked) -> str:
-    return "[" + ",".join(repr(float(one)) for one in asked.vector) + "]"
+def _written(vector: Vector) -> str:
+    return "[" + ",".join(map(repr, vector.tolist())) + "]"
 
 
 def _version(text: str) -> tuple[int, ...]:

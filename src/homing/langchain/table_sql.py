@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from homing.langchain.source import Filter, Words
+from homing.langchain.source import Filter
 from homing.langchain.table import Table, literal, quoted
 from homing.langchain.table_filter import FilterSql
 from homing.text.spellings import spellings
@@ -89,13 +89,15 @@ class TableSql:
         )
         return Statement(sql, {**values, "vector": vector, "ids": list(ids)})
 
-    def keywords(self, words: Words, limit: int, narrowed: Filter | None) -> Statement:
+    def keywords(
+        self, keywords: Sequence[str], limit: int, narrowed: Filter | None, *, by_relevance: bool
+    ) -> Statement:
         """The rows that contain keywords, by how many (`held` says which) and how rare those are, or the other way."""
         where, values = self._where(narrowed)
-        patterns = {f"k{at}": [_pattern(one) for one in spellings(word)] for at, word in enumerate(words.keywords)}
+        patterns = {f"k{at}": [_pattern(one) for one in spellings(word)] for at, word in enumerate(keywords)}
         # ILIKE is dear, so each row is asked once for each keyword, and never again for whether it has any.
         held = ", ".join(f"CAST({self.table.content} ILIKE ANY(CAST(:{name} AS text[])) AS int)" for name in patterns)
-        first, second = ("relevance", "matched") if words.by_relevance else ("matched", "relevance")
+        first, second = ("relevance", "matched") if by_relevance else ("matched", "relevance")
         # Rare among the rows that hold any of them: to know it among all, all would have to be read.
         sql = (
             f"WITH looked AS MATERIALIZED (SELECT {self._shown}, ARRAY[{held}] AS held FROM {self.table.name} "

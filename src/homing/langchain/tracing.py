@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 try:
     from opentelemetry import trace
 except ModuleNotFoundError:
     trace = None  # type: ignore[assignment]
-
-T = TypeVar("T")
 
 
 class Noted(Protocol):
@@ -37,9 +34,3 @@ def span(name: str, **attributes: Any) -> Iterator[Noted]:
         for key, value in attributes.items():
             current.set_attribute(f"homing.{key}", value)
         yield current
-
-
-def in_this_context(work: Callable[[], T]) -> Callable[[], T]:
-    """The same work for another thread, with the context variables of this one: its spans become our children."""
-    context = contextvars.copy_context()
-    return lambda: context.run(work)

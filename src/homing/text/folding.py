@@ -62,6 +62,19 @@ def _characters() -> _Characters:
     return table
 
 
+class _Singles(dict[int, str]):
+    """What characters become that nothing beside them changes: one table for all, at a third of the cost."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = folded = unicodedata.normalize("NFKC", chr(code)).translate(_characters())
+        return folded
+
+
+@cache
+def _singles() -> _Singles:
+    return _Singles()
+
+
 def fold(text: str) -> str:
     """The text with one way of writing for what reads the same; upper and lower case are kept.
 
@@ -70,6 +83,8 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
+    if _ONE_TO_ONE.fullmatch(text):
+        return text.translate(_singles())
     return unicodedata.normalize("NFKC", text).translate(_characters())
 
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from homing.database import Transaction
@@ -66,6 +67,13 @@ class LanceStore:
             vectors=VectorIndex(limits.vectors),
             limits=limits,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the place for itself; what it is sent holds the keys that the address holds."""
+        place = self.tables.address
+        if place.folder is not None:
+            place = replace(place, folder=place.folder.absolute())
+        return partial(LanceStore, dimensions=self.dimensions), (place,)
 
     def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
         """Write records; see `Store.write`. Everything that can be worked out is, before the lock is taken."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -53,6 +54,10 @@ class SqliteStore:
         except BaseException:
             self.close()
             raise
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the file for itself."""
+        return partial(SqliteStore, dimensions=self.dimensions), (self.path.absolute(),)
 
     @property
     def path(self) -> Path:

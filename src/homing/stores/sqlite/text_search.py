@@ -9,6 +9,7 @@ all rare, there is one step: plain BM25 over everything.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,6 +22,8 @@ from homing.stores.sqlite.estimates import Estimates
 from homing.stores.sqlite.writing import Collection
 from homing.stores.store import Worded, Words
 from homing.text.tokens import query_terms
+
+log = logging.getLogger(__name__)
 
 BUDGET = 20_000
 """Texts that one step scores, at most."""
@@ -127,15 +130,15 @@ class _Index:
 
     def best(self, expression: str, limit: int) -> list[Row]:
         """The best (id, score) for an expression; which of those that tie at the end belong to it is decided by ids."""
-        return rows(
-            self._connection,
+        statement = (
             f"WITH scored AS MATERIALIZED (SELECT rowid AS key, -bm25({self._table}) AS score FROM {self._table} "
             f"WHERE {self._within}{self._passes} ORDER BY rowid DESC LIMIT ?) "
             "SELECT r.id, s.score FROM scored s JOIN records r ON r.key = s.key WHERE s.score >= "
             "(SELECT min(score) FROM (SELECT score FROM scored ORDER BY score DESC LIMIT ?)) "
-            "ORDER BY s.score DESC, r.id LIMIT ?",
-            (expression, *self._bindings, max(BUDGET, limit), limit, limit),
+            "ORDER BY s.score DESC, r.id LIMIT ?"
         )
+        log.debug("%s", statement, extra={"sql": statement})
+        return rows(self._connection, statement, (expression, *self._bindings, max(BUDGET, limit), limit, limit))
 
     def _by_frequency(self, terms: Sequence[str], holders: Mapping[str, int]) -> tuple[list[str], list[str]]:
         """The rare terms, which together occur in no more texts than may be scored, and the others."""
