@@ -9,7 +9,8 @@ import pytest
 
 import homing
 from homing.config import Settings
-from homing.knowledge.shelf import shelf_of
+from homing.knowledge import CHUNKS
+from homing.stores.users import KeepsUsersApart
 from homing.testing.loopback import LoopbackApi
 
 NEW = "openai/text-embedding-3-small@512"
@@ -36,8 +37,10 @@ def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_
         assert status.finished
         assert all(any(user in one.collection for one in status.collections) for user in users)
         for user in users:
-            shelf = shelf_of(app.store, user)
-            assert shelf.store.model_of(shelf.chunks) == NEW
+            if isinstance(app.store, KeepsUsersApart):
+                assert app.store.for_user(user).model_of(CHUNKS) == NEW
+            else:
+                assert app.store.model_of(f"{CHUNKS}:{user}") == NEW
             found = app.knowledge(user).search("年假")
             assert (found[0].metadata["fileName"], found.degraded) == ("a.txt", False)
             app.knowledge(user).upload(b"written after the change", "b.txt")
