@@ -23,7 +23,10 @@ def copy(
     to_url: Annotated[str, typer.Argument(help="The empty store to fill, e.g. lance://data/lance or postgresql://…")],
     json: Json = False,
 ) -> None:
-    """Copy everything but the models to another store and compare the two. Interrupted, it goes on where it stopped."""
+    """Copy everything to another store and compare the two.
+
+    Interrupted, it goes on where it stopped. Models and their providers are not copied: configure them anew.
+    """
     from contextlib import closing
 
     from homing.database.copying import Table

@@ -30,8 +30,8 @@ class KnowledgeBase:
     """The files of one user, searched by meaning and by words. It reaches nothing of any other user.
 
     Uploads are documents (`DocumentService.upload`), and this is another way to them: to those in the user's part of a
-    store, or in a `namespace` that is theirs. Safe from several threads and processes. Without `documents`, whose engine
-    has a worker, texts are embedded in the calls that upload.
+    store, or in a `namespace` that is theirs. Safe from several threads and processes. Without `documents`, which have
+    a worker, texts are embedded in the calls that upload.
     """
 
     def __init__(
