@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from homing.database import Database, Row
+from homing.database import Row
 from homing.database.copying import Table, copy_table
 from homing.devices import saved as devices
-from homing.documents import archive, following
+from homing.documents import following
 from homing.documents.copying import copy_documents
+from homing.documents.owners import everybody
 from homing.documents.records import COLLECTION
 from homing.engine import work
 from homing.engine.work import Work
@@ -49,27 +50,14 @@ def _copy_rows(source: Store, target: Store, tables: Sequence[Table]) -> None:
         return
     for table in tables:
         copy_table(source.database, target.database, table)
-    for user in ("", *_users(source)):
-        copy_documents(_database(source, user), _database(target, user), user)
+    for view, own in everybody(source):
+        mine = target.for_user(own.owner) if own.owner and isinstance(target, KeepsUsersApart) else target
+        assert view.database is not None
+        assert mine.database is not None
+        copy_documents(view.database, mine.database, own.owner)
     apart = isinstance(target, KeepsUsersApart)
     for table in WORK:
         copy_table(source.database, target.database, table, lambda row: _work_of(row, apart))
-
-
-def _users(store: Store) -> list[str]:
-    """Everybody but the owner of the folder who has documents in a store."""
-    database = store.database
-    if isinstance(store, KeepsUsersApart):
-        return Work(database).users() if database is not None else []
-    if database is None or not database.applied(archive.COMPONENT):
-        return []
-    return [user for user in database.read(archive.owners) if user]
-
-
-def _database(store: Store, user: str) -> Database:
-    view = store.for_user(user) if user and isinstance(store, KeepsUsersApart) else store
-    assert view.database is not None
-    return view.database
 
 
 def _work_of(row: Row, apart: bool) -> Row:
@@ -96,9 +84,10 @@ class _Flat:
 
     def collections(self) -> list[CollectionInfo]:
         of_users = [
-            replace(info, name=f"{info.name}:{user}")
-            for user in _users(self._store)
-            for info in self._users.for_user(user).collections()
+            replace(info, name=f"{info.name}:{own.owner}")
+            for view, own in everybody(self._store)
+            if own.owner
+            for info in view.collections()
             if info.name == COLLECTION
         ]
         return sorted([*self._store.collections(), *of_users], key=lambda info: info.name)
