@@ -14,6 +14,7 @@ from homing.documents.service import DocumentService
 from homing.documents.uploading import PROJECT, FileInfo, Progress, Uploaded
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine, ModelsInUse
+from homing.engine.engine import check_transactional
 from homing.engine.models import as_models
 from homing.engine.search import HybridOptions, search
 from homing.errors import NotFound
@@ -62,6 +63,7 @@ class KnowledgeBase:
         return self._open()
 
     def _own_documents(self) -> DocumentService:
+        check_transactional(self._store, "uploads")
         user = self._store.user_id if isinstance(self._store, KeepsUsersApart) else ""
         return DocumentService(Engine(self._store, self._models, user=user, background=False), owner=self._own.owner)
 

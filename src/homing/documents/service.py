@@ -23,6 +23,7 @@ from homing.documents.uploading import FileInfo, Uploaded, Uploader
 from homing.documents.uploading import Progress as UploadProgress
 from homing.documents.writing import Writer, missing
 from homing.engine import Engine
+from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT, INTERACTIVE
 from homing.errors import InvalidArgument, StoreError
@@ -50,7 +51,7 @@ class DocumentService:
         hybrid: HybridOptions | None = None,
         settle: float = SETTLE,
     ) -> None:
-        engine.check_transactional("documents")
+        check_transactional(engine.store, "documents")
         engine.database.migrate(archive.COMPONENT, archive.STEPS)
         self._engine = engine
         self._database = engine.database

@@ -92,14 +92,6 @@ class Engine:
         """This engine, and those of all users who have texts in its store."""
         return [self, *(self.for_user(user) for user in self.work.users())] if self._keeps_users_apart else [self]
 
-    def check_transactional(self, what: str) -> None:
-        """Refuse a store whose records cannot be written together with rows."""
-        if self.store.database is None:
-            raise InvalidArgument(
-                f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
-                "and move what is there with `homing store copy`"
-            )
-
     def start(self) -> None:
         """Embed what waits, whoever left it."""
         self.worker.start()
@@ -166,3 +158,12 @@ class Engine:
             users.update(self.work.users())
             self._followed = default
         return [self.for_user(user).worker for user in sorted(users)]
+
+
+def check_transactional(store: Store, what: str) -> None:
+    """Refuse a store whose records cannot be written together with rows."""
+    if store.database is None:
+        raise InvalidArgument(
+            f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
+            "and move what is there with `homing store copy`"
+        )

@@ -247,7 +247,7 @@ class Worker:
                     worked = self.run_batch(early=many, stopping=stopping) or self.follow()
                     for other in self._others():
                         # One batch of each, in turn: nobody waits for another's import.
-                        worked = other.run_batch(stopping=stopping) or other.follow() or worked
+                        worked = other.take_turn(stopping) or worked
                     looked = now
                 seen = version
             except StoreClosed:
@@ -263,6 +263,20 @@ class Worker:
                 with self._wake:
                     if not stopping.is_set():
                         self._wake.wait(POLL)
+
+    def take_turn(self, stopping: threading.Event) -> bool:
+        """Do one batch, or what a change of model takes, in the thread of another worker; whether there was anything.
+
+        A failure is logged: it is no reason for others to wait.
+        """
+        try:
+            return self.run_batch(stopping=stopping) or self.follow()
+        except StoreClosed:
+            raise
+        except HomingError as error:
+            if not stopping.is_set():
+                log.warning("the background worker goes on with other users after: %s", error)
+            return False
 
     def follow(self) -> bool:
         """Have every collection change to the default model, and list what that takes; whether there was anything."""
