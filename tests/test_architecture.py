@@ -25,14 +25,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"config", "buffer"}),
     frozenset({"engine"}),
     frozenset({"models", "langchain"}),
-    frozenset({"memory", "devices", "documents", "knowledge", "skills", "evaluation", "resolve", "testing"}),
-    frozenset({"doctor"}),
+    frozenset({"memory", "devices", "documents", "skills", "evaluation", "resolve", "testing"}),
+    frozenset({"doctor", "knowledge", "moving"}),
     frozenset({"app"}),
     frozenset({"mcp", "channels"}),
     frozenset({"server", "ipc"}),
     frozenset({"cli"}),
 )
-CAPABILITIES = frozenset({"memory", "devices", "documents", "knowledge", "skills"})
+CAPABILITIES = frozenset({"memory", "devices", "documents", "skills"})
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "misc"})
 HEAVY = frozenset({"numpy", "onnxruntime", "tokenizers", "apsw", "pydantic", "rich", "typer", "httpx2", "asyncio"})
 ADAPTER_LIBRARIES = frozenset(

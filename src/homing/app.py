@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
     from homing.documents.following import FollowedFolder
+    from homing.documents.knowledge_base import KnowledgeBase
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.engine.engine import Engine
-    from homing.knowledge.knowledge_base import KnowledgeBase
     from homing.memory.memory import Memory
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
@@ -45,11 +45,12 @@ class Homing:
     """An open data folder. Parts are made when they are first used; `close` (or a `with` block) lets go of them.
 
     With `shared`, models and skills are those of another app, which is also the one to close them: what a user of a
-    server has is a folder of their own beside them.
+    server has is a folder of their own beside them. `user` is whose folder it is.
     """
 
-    def __init__(self, settings: Settings, *, shared: Homing | None = None) -> None:
+    def __init__(self, settings: Settings, *, shared: Homing | None = None, user: str = OWNER) -> None:
         self.settings = settings
+        self.user = user
         self._shared = shared
 
     @cached_property
@@ -94,23 +95,14 @@ class Homing:
     @property
     def stores(self) -> list[Store]:
         """Every store of this folder, and every user's view of it: what a change of the model is for."""
-        from homing.knowledge.shelf import views
-
-        return [self.store, *views(self.store)]
+        return [engine.store for engine in self.engine.everybody()]
 
     @cached_property
     def switch(self) -> ModelSwitch:
         """Changes the default model without costing anybody an answer."""
         from homing.models.switch import ModelSwitch
 
-        return ModelSwitch(self.models, self._engines)
-
-    def _engines(self) -> list[Engine]:
-        from homing.engine.engine import Engine
-        from homing.stores.users import KeepsUsersApart
-
-        users = [store for store in self.stores[1:] if isinstance(store, KeepsUsersApart)]
-        return [self.engine, *(Engine(store, self.models, user=store.user_id) for store in users)]
+        return ModelSwitch(self.models, self.engine.everybody)
 
     @property
     def embedder(self) -> EmbeddingProvider | None:
@@ -158,21 +150,35 @@ class Homing:
 
         return DocumentService(self.engine, hybrid=self.search_options)
 
-    def knowledge(self, user: str | int = OWNER) -> KnowledgeBase:
-        """The knowledge base of one user; without a user, of whoever runs this.
+    def knowledge(self, user: str | int | None = None) -> KnowledgeBase:
+        """The knowledge base of one user; without a user, of whose folder this is.
 
-        Where the store keeps users apart by itself (PostgreSQL), everybody's is in the store that the settings name.
+        The owner's files are in `documents`, project `uploads`. Where the store keeps users apart by
+        itself (PostgreSQL), everybody else's are in the store that the settings name.
         """
-        from homing.knowledge.knowledge_base import KnowledgeBase
-        from homing.stores.users import KeepsUsersApart
+        from homing.documents.knowledge_base import KnowledgeBase
+        from homing.documents.records import Namespace
+        from homing.documents.service import DocumentService
+        from homing.stores.users import KeepsUsersApart, checked_user
 
-        named = self.store if self._shared is None else self._shared.store
-        return KnowledgeBase(
-            user,
-            store=named if isinstance(named, KeepsUsersApart) else self.store,
-            embedder=self.models.embedder_to_keep(),
-            options=self.search_options,
-        )
+        name = checked_user(self.user if user is None else user)
+        named, hybrid = self._shared or self, self.search_options
+        apart = isinstance(named.store, KeepsUsersApart)
+        if name == self.user and (named is self or not apart):
+            return KnowledgeBase(
+                name,
+                store=self.store,
+                embedder=self.models,
+                options=hybrid,
+                namespace=Namespace(),
+                documents=lambda: self.documents,
+            )
+
+        def documents() -> DocumentService:
+            return DocumentService(named.engine.for_user(name)) if apart else DocumentService(self.engine, owner=name)
+
+        store = named.store if apart else self.store
+        return KnowledgeBase(name, store=store, embedder=self.models, options=hybrid, documents=documents)
 
     @cached_property
     def devices(self) -> SavedDevices:

@@ -51,12 +51,10 @@ def new_database(server: LocalServer) -> Callable[[], str]:
     return make
 
 
-@pytest.fixture(params=["sqlite", "lance", "postgres", "fenced postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "fenced postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "sqlite":
         opened = open_store(f"sqlite:///{tmp_path / 'homing.db'}")
-    elif request.param == "lance":
-        opened = open_store(f"lance://{tmp_path / 'lance'}")
     else:
         server = request.getfixturevalue("server")
         opened = PostgresStore(

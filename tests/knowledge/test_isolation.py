@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Callable
 
 import pytest
 
+from homing.database.postgres.database import PostgresDatabase
+from homing.database.postgres.server import LocalServer
+from homing.documents import DocumentService
+from homing.engine import Engine
 from homing.errors import InvalidArgument, NotFound
 from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
+from homing.stores.store import Store
+from homing.stores.users import KeepsUsersApart
 from homing.testing.fake import FakeEmbedder
 from tests.knowledge.conftest import Open
 
@@ -68,4 +75,43 @@ def test_the_view_of_one_user_is_no_way_to_another(new_database: Callable[[], st
     store = PostgresStore(new_database())
     with pytest.raises(InvalidArgument, match="store of user 'alice'"):
         KnowledgeBase("bob", store=store.for_user("alice"), embedder=embedder)
+    store.close()
+
+
+def test_documents_of_one_owner_are_in_no_list_or_search_of_another(store: Store, embedder: FakeEmbedder) -> None:
+    engine = Engine(store, embedder)
+    own = DocumentService(engine)
+    apart = isinstance(store, KeepsUsersApart)
+    users = {
+        user: DocumentService(engine.for_user(user)) if apart else DocumentService(engine, owner=user)
+        for user in ("alice", "bob")
+    }
+    for name, documents in {"": own, **users}.items():
+        documents.upload(f"{name}的年假".encode(), "假期.txt")
+        documents.update_config(top_k=len(name) + 1)
+    for name, documents in {"": own, **users}.items():
+        assert [hit.text for hit in documents.search(None, "年假", mode="keyword")] == [f"{name}的年假"]
+        assert [one.documents for one in documents.projects()] == [1]
+        assert documents.text("uploads", "假期.txt") == f"{name}的年假"
+        assert documents.config().top_k == len(name) + 1
+        assert documents.check() == []
+        assert documents.reindex().removed == 0
+    assert users["bob"].delete("uploads", "假期.txt")
+    assert [len(one.uploads()) for one in (own, *users.values())] == [1, 1, 0]
+    assert store.check() == []
+    engine.close()
+
+
+def test_the_fence_covers_the_texts_of_documents(server: LocalServer, embedder: FakeEmbedder) -> None:
+    store = PostgresStore(server.url, schema=f"k_{secrets.token_hex(4)}", row_security=True)
+    for user in ("alice", "bob"):
+        KnowledgeBase(user, store=store, embedder=embedder).upload(f"{user}的年假".encode(), "假期.txt")
+
+    def seen(database: PostgresDatabase) -> set[str]:
+        """Whose rows a statement reads that forgets to say whose it wants."""
+        columns = [f"SELECT user_id FROM {table}" for table in ("documents", "document_blocks", "document_chunks")]
+        return {user for (user,) in database.read(lambda transaction: transaction.rows(" UNION ALL ".join(columns)))}
+
+    assert seen(store.database) == set()
+    assert seen(store.database.for_user("alice")) == {"alice"}
     store.close()

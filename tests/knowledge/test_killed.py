@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from homing.knowledge import KnowledgeBase
-from homing.knowledge.chunks import chunks
-from homing.knowledge.shelf import shelf_of
+from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.stores.registry import open_store
 from homing.stores.store import Store
+from homing.stores.users import KeepsUsersApart
 from homing.testing.fake import FakeEmbedder
+from homing.text.windows import windows
 from tests.knowledge.conftest import Open
 from tests.knowledge.uploader import version
 
@@ -34,22 +34,20 @@ def seen(base: KnowledgeBase) -> set[int]:
         (told,) = set(map(int, SAID.findall(hit.text)))
         by_version[told] += 1
     for number, count in by_version.items():
-        assert count == len(chunks(version(number).decode()))
+        assert count == len(windows(version(number).decode()))
     return set(by_version)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["sqlite", "lance", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_killed_upload_leaves_the_old_file_or_the_new_one(
     engine: str, tmp_path: Path, new_database: Callable[[], str]
 ) -> None:
     url = {
         "sqlite": lambda: f"sqlite:///{tmp_path}/homing.db",
-        "lance": lambda: f"lance://{tmp_path}/lance",
         "postgres": new_database,
     }[engine]()
-    # Opening Lance takes seconds; its promise is tested in its own suite.
-    for delay in (0.0, 0.013, 0.031, 0.05) if engine != "lance" else (0.02,):
+    for delay in (0.0, 0.013, 0.031, 0.05):
         done = -1
         with subprocess.Popen([sys.executable, UPLOADER, url], stdout=subprocess.PIPE, text=True) as uploader:
             assert uploader.stdout is not None
@@ -65,11 +63,13 @@ def test_a_killed_upload_leaves_the_old_file_or_the_new_one(
         assert len(versions) == 1
         assert done <= versions.pop()
         assert [file.name for file in base.list()] == ["a.txt"]
-        # The next upload sweeps away what was left behind.
         base.upload(b"the end", "a.txt")
-        shelf = shelf_of(store, "alice")
-        assert [record.text for record in shelf.store.records(shelf.chunks)] == ["the end"]
-        assert len(list(shelf.store.records(shelf.files))) == 1
+        # Nothing is left behind, whoever was killed.
+        own, collection = (
+            (store.for_user("alice"), CHUNKS) if isinstance(store, KeepsUsersApart) else (store, f"{CHUNKS}:alice")
+        )
+        assert [record.text for record in own.records(collection)] == ["the end"]
+        assert [file.name for file in base.list()] == ["a.txt"]
         store.close()
 
 

@@ -17,6 +17,7 @@ from homing.errors import (
     UnsupportedFile,
 )
 from homing.knowledge import KnowledgeBase, prompt_block
+from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
 from tests.files.made_files import make_docx, make_epub, make_pdf, make_xlsx, page
@@ -213,3 +214,10 @@ def test_an_upload_tells_how_far_it_is_and_one_that_is_called_off_changes_nothin
     done = base.upload(new, "书.pdf", progress=lambda done, total: told.append((done, total)))
     chunks = done.file.chunks
     assert told == [(1, 3), (2, 3), (3, 3), (0, chunks), (chunks, chunks)]
+
+
+def test_a_store_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path, embedder: FakeEmbedder) -> None:
+    store = open_store(f"lance://{tmp_path / 'lance'}")
+    with pytest.raises(InvalidArgument, match="homing store copy"):
+        KnowledgeBase("alice", store=store, embedder=embedder).upload(b"text", "a.txt")
+    store.close()

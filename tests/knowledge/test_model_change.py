@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import homing
 from homing.config import Settings
-from homing.knowledge.shelf import shelf_of
+from homing.engine import Engine
+from homing.knowledge import CHUNKS, KnowledgeBase
+from homing.stores.postgres.store import PostgresStore
+from homing.stores.users import KeepsUsersApart
+from homing.testing.fake import FakeEmbedder
 from homing.testing.loopback import LoopbackApi
 
 NEW = "openai/text-embedding-3-small@512"
@@ -36,9 +42,27 @@ def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_
         assert status.finished
         assert all(any(user in one.collection for one in status.collections) for user in users)
         for user in users:
-            shelf = shelf_of(app.store, user)
-            assert shelf.store.model_of(shelf.chunks) == NEW
+            if isinstance(app.store, KeepsUsersApart):
+                assert app.store.for_user(user).model_of(CHUNKS) == NEW
+            else:
+                assert app.store.model_of(f"{CHUNKS}:{user}") == NEW
             found = app.knowledge(user).search("年假")
             assert (found[0].metadata["fileName"], found.degraded) == ("a.txt", False)
             app.knowledge(user).upload(b"written after the change", "b.txt")
             assert app.knowledge(user).search("written after the change")[0].metadata["fileName"] == "b.txt"
+
+
+def test_the_worker_alone_brings_every_user_over(new_database: Callable[[], str]) -> None:
+    store = PostgresStore(new_database())
+    for user in ("alice", "李雷"):
+        KnowledgeBase(user, store=store, embedder=FakeEmbedder(32, model="old")).upload(TEXT.encode(), "a.txt")
+    with closing(store), closing(Engine(store, FakeEmbedder(32, model="new"))) as engine:
+        engine.start()
+        for user in ("alice", "李雷"):
+            view = store.for_user(user)
+            assert engine.for_user(user).worker.wait(partial(is_served, view, "fake/new@32"), 60)
+            assert view.pending(CHUNKS) == 0
+
+
+def is_served(view: PostgresStore, model: str) -> bool:
+    return view.model_of(CHUNKS) == model

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import homing
+from homing.app import Homing
 from homing.cli.store import app as shell
 from homing.config import EmbeddingSettings, Settings
-from homing.knowledge import CHUNKS
+from homing.engine import Engine
+from homing.errors import ProviderUnavailable
+from homing.knowledge import CHUNKS, KnowledgeBase
+from homing.moving import move
+from homing.server.tokens import Tokens
 from homing.stores import open_store
+from homing.stores.postgres.store import PostgresStore
+from homing.stores.sqlite import SqliteStore
+from homing.testing.fake import FakeEmbedder
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +31,8 @@ USERS = {
     "李雷:1": "Refunds are paid within seven days.",
     "bob": "鲍勃的报销单。",
 }
+NOVEL = "他一个人守着灯塔。\n\n海鸟飞过码头，没有停下。"
+HOME = Path(__file__).parents[2] / "examples" / "home" / "loft.json"
 
 
 def copy(source: str, target: str) -> dict[str, object]:
@@ -45,18 +56,62 @@ def test_from_sqlite_to_postgres_and_back(new_database: Callable[[], str], tmp_p
     with homing.open(data, settings=Settings()) as app:
         for user, text in USERS.items():
             app.knowledge(user).upload(text.encode(), "文件.txt")
-        app.memory.remember("knowledge", "The lighthouse is on an island.")
+        app.memory.remember("knowledge", "The lighthouse is on an island.", entry_id="k1")
+        app.documents.save("novel", "ch1", NOVEL)
+        app.documents.update_config(top_k=7)
+        app.devices.load(HOME)
+        Tokens(app.database).create("bob", "read")
         app.engine.flush()
     there = copy(f"sqlite:///{data}/homing.db", postgres)
     expected = {user: [text] for user, text in USERS.items()}
     assert found(tmp_path / "elsewhere", postgres) == expected
+    with homing.open(tmp_path / "elsewhere", settings=Settings(store=postgres)) as app:
+        check_rows(app)
     store = open_store(postgres)
-    # Nothing of a user lies where everybody's things are.
-    assert [info.name for info in store.collections() if info.name.startswith(CHUNKS)] == []
+    # Nothing of a user lies where everybody's things are; those are the owner's.
+    assert [info.name for info in store.collections() if info.name.startswith(CHUNKS)] == [CHUNKS]
+    assert {record.text for record in store.records(CHUNKS)} == {USERS["owner"], *NOVEL.split("\n\n")}
     store.close()
     back = copy(postgres, f"sqlite:///{tmp_path}/back.db")
     assert back == there
     assert found(tmp_path / "third", f"sqlite:///{tmp_path}/back.db") == expected
+    with homing.open(tmp_path / "third", settings=Settings(store=f"sqlite:///{tmp_path}/back.db")) as app:
+        check_rows(app)
+
+
+def check_rows(app: Homing) -> None:
+    """What stands beside the records is there too, and agrees with them."""
+    assert app.documents.text("novel", "ch1") == NOVEL
+    assert [hit.metadata["document_id"] for hit in app.documents.search("novel", "灯塔", top_k=1)] == ["ch1"]
+    assert [file.name for file in app.knowledge().list()] == ["文件.txt"]
+    assert [file.embedded for user in USERS for file in app.knowledge(user).list()] == [True] * len(USERS)
+    assert app.documents.check() == app.store.check() == []
+    assert app.documents.config().top_k == 7
+    assert app.memory.get("knowledge", ["k1"])["k1"].text == "The lighthouse is on an island."
+    assert app.devices.home is not None
+    assert [token.user for token in Tokens(app.database).all()] == ["bob"]
+    # It is written on as if it had always been there.
+    app.documents.save("novel", "ch1", NOVEL + "\n\n天亮了。")
+    app.documents.save("novel", "ch1", NOVEL)
+    assert app.knowledge("bob").upload("鲍勃的报销单。".encode(), "文件.txt").unchanged
+    assert app.documents.check() == []
+
+
+def test_what_waits_goes_on_waiting_where_it_was_moved_to(new_database: Callable[[], str], tmp_path: Path) -> None:
+    source = SqliteStore(tmp_path / "homing.db")
+    down = FakeEmbedder()
+    down.fail_with = ProviderUnavailable("down")
+    assert not KnowledgeBase("bob", store=source, embedder=down).upload(USERS["bob"].encode(), "文件.txt").file.embedded
+    target = PostgresStore(new_database())
+    move(source, target)
+    source.close()
+    with closing(target), closing(Engine(target, FakeEmbedder())) as engine:
+        # Nobody asks for bob: the worker of the store finds what waits for him.
+        engine.start()
+        own = engine.for_user("bob")
+        assert own.worker.wait(lambda: not own.work.waiting(), 60)
+        assert own.store.pending(CHUNKS) == 0
+        assert engine.work.waiting() == own.work.waiting() == 0
 
 
 def test_between_two_servers(new_database: Callable[[], str], tmp_path: Path) -> None:

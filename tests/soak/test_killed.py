@@ -28,15 +28,16 @@ ROUNDS = int(os.environ.get("HOMING_SOAK_ROUNDS", "4"))
 WRITERS = ("a", "b", "c")
 
 State = dict[tuple[str, str], str]
-"""What a document or a memory says, by kind and name; nothing where it was deleted."""
+"""What a document, an upload or a memory says, by kind and name; nothing where it was deleted."""
+KINDS = {"save": "soak", "delete": "soak", "upload": "uploads", "remove": "uploads"}
+"""The project that an operation on documents is about; all others are about memory."""
 
 
 def apply(state: State, name: str, key: str, text: str) -> State:
-    if key == "shared":
+    if key in ("shared", "shared.txt"):
         # Whoever wrote last: nobody can say who that was.
         return state
-    kind = "document" if name in ("save", "delete") else "memory"
-    return {**state, (kind, key): text}
+    return {**state, (KINDS.get(name, "memory"), key): text}
 
 
 def run_round(path: Path, seed: int, model: str, states: dict[str, list[State]]) -> None:
@@ -85,9 +86,9 @@ def observed(documents: DocumentService, memory: Memory, state: State) -> State:
     """What is really there of what a state speaks of."""
     found: State = {}
     for kind, key in state:
-        if kind == "document":
+        if kind != "memory":
             try:
-                found[kind, key] = documents.text("soak", key)
+                found[kind, key] = documents.text(kind, key)
             except NotFound:
                 found[kind, key] = ""
         else:
@@ -112,17 +113,22 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
             states[name] = [seen]
         assert engine.store.check() == []
         assert list(disagreements(engine.database, engine.store)) == []
-        chunks = {one.id for info in documents.documents("soak") for one in documents.chunks("soak", info.id)}
-        assert set(engine.store.ids("paragraphs")) == chunks
+        held = [
+            (project.id, chunk)
+            for project in documents.projects()
+            for info in documents.documents(project.id)
+            for chunk in documents.chunks(project.id, info.id)
+        ]
+        assert sorted(engine.store.ids("paragraphs")) == sorted(chunk.id for _, chunk in held)
         if number % 4 == 3:
             assert engine.flush(120)
             assert engine.store.pending("paragraphs") == engine.store.pending("knowledge") == 0
             assert {one.model for one in engine.store.records("paragraphs")} <= {f"fake/{model}@32"}
-            for info in documents.documents("soak"):
-                for chunk in documents.chunks("soak", info.id):
-                    word = chunk.text.split()[0]
-                    found = documents.search("soak", word, mode="keyword", top_k=100)
-                    assert chunk.id in [hit.id for hit in found]
-                    assert all(word in hit.text.split() for hit in found)
+            for project, chunk in held:
+                word = chunk.text.split()[0]
+                found = documents.search(project, word, mode="keyword", top_k=100)
+                assert chunk.id in [hit.id for hit in found]
+                assert all(word in hit.text.split() for hit in found)
+            assert all(file.embedded for file in documents.uploads())
         engine.close()
         engine.store.close()

@@ -1,4 +1,4 @@
-"""Writes documents and memories as fast as it can until it is killed, and says what it began and what returned."""
+"""Writes documents, uploads and memories until it is killed, and says what it began and what returned."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 
 DOCUMENTS = 4
+UPLOADS = 3
 MEMORIES = 12
 
 
@@ -27,12 +28,13 @@ def letters(number: int) -> str:
 
 
 def operation(chance: Random, writer: str, number: int) -> list[str]:
-    """Something to do: to a document or a memory of this writer alone, or to a document that all of them write."""
+    """Something to do: to a document, a file or a memory of this writer alone, or to one that all of them write."""
     word = f"{writer}q{letters(number)}"
     paragraphs = [
         f"{word}x{letters(at)} 灯塔 lighthouse keeper {chance.randrange(1000)}" for at in range(chance.randint(1, 6))
     ]
-    match chance.randrange(8):
+    sentences = [f"{word}y{letters(at)} 海鸟 seabird {chance.randrange(1000)}." for at in range(chance.randint(1, 90))]
+    match chance.randrange(12):
         case 0 | 1 | 2:
             return ["save", f"{writer}-{chance.randrange(DOCUMENTS)}", "\n\n".join(paragraphs)]
         case 3:
@@ -41,6 +43,12 @@ def operation(chance: Random, writer: str, number: int) -> list[str]:
             return ["save", "shared", "\n\n".join(paragraphs)]
         case 5 | 6:
             return ["remember", f"{writer}-{chance.randrange(MEMORIES)}", f"{word} 记住 remembered"]
+        case 7 | 8:
+            return ["upload", f"{writer}-{chance.randrange(UPLOADS)}.txt", " ".join(sentences)]
+        case 9:
+            return ["remove", f"{writer}-{chance.randrange(UPLOADS)}.txt", ""]
+        case 10:
+            return ["upload", "shared.txt", " ".join(sentences)]
         case _:
             return ["forget", f"{writer}-{chance.randrange(MEMORIES)}", ""]
 
@@ -59,6 +67,10 @@ def main(path: str, writer: str, seed: str, model: str) -> None:
                 documents.save("soak", key, text)
             case "delete":
                 documents.delete("soak", key)
+            case "upload":
+                documents.upload(text.encode(), key)
+            case "remove":
+                documents.delete("uploads", key)
             case "remember":
                 memory.remember("knowledge", text, entry_id=key)
             case "forget":

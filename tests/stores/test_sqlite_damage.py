@@ -204,3 +204,12 @@ def test_a_write_that_the_system_refuses_changes_nothing(tmp_path: Path) -> None
     store.upsert(records(500, start=250))
     assert store.collections()[0].records == 750
     store.close()
+
+
+def test_a_collection_that_was_searched_and_then_emptied_is_no_damage(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "x.db")
+    store.write([VectorRecord("a", collection, None, {}, "年假") for collection in ("c", "d")])
+    assert store.search_words("c", "年假", 5).found
+    store.delete("c", ["a"])
+    assert store.check() == []
+    store.close()

@@ -23,19 +23,23 @@ def copy(
     to_url: Annotated[str, typer.Argument(help="The empty store to fill, e.g. lance://data/lance or postgresql://…")],
     json: Json = False,
 ) -> None:
-    """Copy every collection to another store and compare the two. Interrupted, it goes on where it stopped."""
+    """Copy everything to another store and compare the two.
+
+    Interrupted, it goes on where it stopped. Models and their providers are not copied: configure them anew.
+    """
     from contextlib import closing
 
-    from homing.knowledge.flat import flat
+    from homing.database.copying import Table
+    from homing.moving import move
+    from homing.server import tokens
     from homing.stores import open_store
-    from homing.stores.copying import copy_store
 
     with (
         closing(open_store(from_url, existing=True)) as source,
         closing(open_store(to_url)) as target,
         progress("Copying", quiet=json) as step,
     ):
-        done = copy_store(flat(source), flat(target), progress=step)
+        done = move(source, target, tables=[Table(tokens.COMPONENT, tokens.STEPS, "tokens", "id")], progress=step)
     if json:
         print_json(done)
         return

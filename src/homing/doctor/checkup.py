@@ -7,6 +7,7 @@ command that mends it.
 from __future__ import annotations
 
 import platform
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,6 @@ from homing.documents.records import COLLECTION as DOCUMENTS
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
 from homing.errors import HomingError
-from homing.knowledge.shelf import CHUNKS
 from homing.memory.content import COLLECTIONS as MEMORIES
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
@@ -162,7 +162,8 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
         elif embedder is not None and info.model and waiting:
             mend = "homing memory reindex" if info.name in MEMORIES else "add them again, or search the folder"
             mend = "homing docs reindex" if info.name == DOCUMENTS else mend
-            mend = "homing knowledge embed" if info.name.startswith(CHUNKS) else mend
+            _, of_user, user = info.name.partition(f"{DOCUMENTS}:")
+            mend = f"homing knowledge embed --user {shlex.quote(user)}" if of_user else mend
             yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")
         else:
             yield Finding(name, "ok", told, detail_zh=zh)

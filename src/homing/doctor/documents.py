@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from homing.config import Settings
 from homing.doctor.finding import Finding
 from homing.documents.checking import disagreements
 from homing.documents.overview import Overview, overview
+from homing.documents.owners import everybody
+from homing.documents.records import Namespace
 from homing.stores.registry import open_store
+from homing.stores.store import Store
 
 MEND = "homing docs reindex"
 TOLD = 3
@@ -22,7 +27,7 @@ def written(settings: Settings) -> list[Finding]:
         try:
             found = None if store.database is None else overview(store.database)
             if found is not None and store.database is not None:
-                wrong = list(disagreements(store.database, store))
+                wrong = [one for view, own in everybody(store) for one in _wrong(view, own)]
         finally:
             store.close()
     if wrong:
@@ -33,6 +38,11 @@ def written(settings: Settings) -> list[Finding]:
         none = f"no documents in {settings.data} yet"
         return [Finding("documents", "skip", none, detail_zh=f"{settings.data} 里还没有文档")]
     return [_backlog(found)]
+
+
+def _wrong(store: Store, own: Namespace) -> Iterator[str]:
+    assert store.database is not None
+    return disagreements(store.database, store, own)
 
 
 def _backlog(found: Overview) -> Finding:

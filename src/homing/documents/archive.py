@@ -10,29 +10,36 @@ from typing import Any
 
 from homing.database import Transaction
 from homing.documents.layout import Block, Held, NewBlock, Placed, Rewrite, Stored
+from homing.documents.splitting import PARAGRAPHS
 
 COMPONENT = "documents"
 
 # `layout` lists the blocks in order: [[key, length, wide], …]. A chunk's id is the token of its document and its number
-# there, neither of which is ever used again. Texts are UTF-8 that may hold NUL and halves of surrogate pairs.
+# there, neither of which is ever used again. Texts are UTF-8 that may hold NUL and halves of surrogate pairs; that of a
+# block may go on behind its length, as far as its last chunk reaches. `user_id` is whose they are, empty for the
+# folder's own; every key and every statement names it. `about` is JSON about the file that a document was read from.
 STEPS = (
     """
     CREATE TABLE documents(
-        key IDENTITY, project TEXT NOT NULL, id TEXT NOT NULL, token TEXT NOT NULL UNIQUE,
+        key IDENTITY, user_id TEXT NOT NULL, project TEXT NOT NULL, id TEXT NOT NULL, token TEXT NOT NULL UNIQUE,
         revision INT64 NOT NULL, following INT64 NOT NULL, characters INT64 NOT NULL, chunks INT64 NOT NULL,
-        layout TEXT NOT NULL, updated FLOAT64 NOT NULL, UNIQUE(project, id));
-    CREATE TABLE document_blocks(key IDENTITY, document INT64 NOT NULL, text BYTES NOT NULL);
-    CREATE INDEX document_blocks_by_document ON document_blocks(document);
+        layout TEXT NOT NULL, updated FLOAT64 NOT NULL, cut TEXT NOT NULL, about TEXT NOT NULL,
+        UNIQUE(user_id, project, id));
+    CREATE TABLE document_blocks(
+        key IDENTITY, user_id TEXT NOT NULL, document INT64 NOT NULL, text BYTES NOT NULL);
+    CREATE INDEX document_blocks_by_document ON document_blocks(user_id, document);
     CREATE TABLE document_chunks(
-        id TEXT PRIMARY KEY, document INT64 NOT NULL, block INT64 NOT NULL, start INT64 NOT NULL,
-        length INT64 NOT NULL, digest BYTES NOT NULL, updated FLOAT64 NOT NULL);
-    CREATE INDEX document_chunks_by_block ON document_chunks(document, block);
-    CREATE TABLE document_settings(name TEXT PRIMARY KEY, value TEXT NOT NULL);
+        user_id TEXT NOT NULL, id TEXT NOT NULL, document INT64 NOT NULL, block INT64 NOT NULL, start INT64 NOT NULL,
+        length INT64 NOT NULL, digest BYTES NOT NULL, updated FLOAT64 NOT NULL, PRIMARY KEY(user_id, id));
+    CREATE INDEX document_chunks_by_block ON document_chunks(user_id, document, block);
+    CREATE TABLE document_settings(
+        user_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(user_id, name));
     """,
 )
+TABLES = ("documents", "document_blocks", "document_chunks", "document_settings")
 TOKEN = 12
 """Characters of a document's token."""
-COLUMNS = "key, project, id, token, revision, following, characters, chunks, layout, updated"
+COLUMNS = "key, user_id, project, id, token, revision, following, characters, chunks, layout, updated, cut, about"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Row:
     """A document as its row says."""
 
     key: int
+    owner: str
     project: str
     id: str
     token: str
@@ -49,6 +57,8 @@ class Row:
     chunks: int
     blocks: tuple[Block, ...]
     updated: float
+    cut: str
+    about: str
 
     @property
     def version(self) -> tuple[int, int]:
@@ -86,41 +96,54 @@ class Found:
     unit: int
 
 
-def find(transaction: Transaction, project: str, document: str) -> Row | None:
+def find(transaction: Transaction, owner: str, project: str, document: str) -> Row | None:
     """The row of a document, if there is one."""
-    found = transaction.rows(f"SELECT {COLUMNS} FROM documents WHERE project = $1 AND id = $2", project, document)
+    found = transaction.rows(
+        f"SELECT {COLUMNS} FROM documents WHERE user_id = $1 AND project = $2 AND id = $3", owner, project, document
+    )
     return _row(found[0]) if found else None
 
 
-def rows(transaction: Transaction, project: str | None = None) -> list[Row]:
-    """Every document, or those of a project, by name."""
+def rows(transaction: Transaction, owner: str, project: str | None = None) -> list[Row]:
+    """Every document of an owner, or those of a project, by name."""
     if project is None:
-        found = transaction.rows(f"SELECT {COLUMNS} FROM documents ORDER BY project, id")
+        found = transaction.rows(f"SELECT {COLUMNS} FROM documents WHERE user_id = $1 ORDER BY project, id", owner)
     else:
-        found = transaction.rows(f"SELECT {COLUMNS} FROM documents WHERE project = $1 ORDER BY id", project)
+        found = transaction.rows(
+            f"SELECT {COLUMNS} FROM documents WHERE user_id = $1 AND project = $2 ORDER BY id", owner, project
+        )
     return [_row(row) for row in found]
+
+
+def owners(transaction: Transaction) -> list[str]:
+    """Who has documents here, as far as whoever asks may know."""
+    return [owner for (owner,) in transaction.rows("SELECT DISTINCT user_id FROM documents ORDER BY user_id")]
 
 
 def text(transaction: Transaction, row: Row) -> str:
     """The whole text of a document."""
     held: dict[int, bytes] = dict(
-        transaction.rows("SELECT key, text FROM document_blocks WHERE document = $1", row.key)
+        transaction.rows(
+            "SELECT key, text FROM document_blocks WHERE user_id = $1 AND document = $2", row.owner, row.key
+        )
     )
-    return "".join(_read(held[block.key]) for block in row.blocks)
+    return "".join(_read(held[block.key])[: block.length] for block in row.blocks)
 
 
 def stored(transaction: Transaction, row: Row) -> Stored:
     """A document with its text and all of its chunks."""
     held: dict[int, list[Placed]] = {block.key: [] for block in row.blocks}
     for chunk, block, start, length, digest, updated in transaction.rows(
-        "SELECT id, block, start, length, digest, updated FROM document_chunks WHERE document = $1", row.key
+        "SELECT id, block, start, length, digest, updated FROM document_chunks WHERE user_id = $1 AND document = $2",
+        row.owner,
+        row.key,
     ):
         held[block].append(Placed(int(chunk[TOKEN + 1 :]), start, start + length, bytes(digest), updated))
     chunks = tuple(Held.of(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
     return Stored(text(transaction, row), row.blocks, chunks)
 
 
-def look_up(transaction: Transaction, ids: Sequence[str]) -> dict[str, Found]:
+def look_up(transaction: Transaction, owner: str, ids: Sequence[str]) -> dict[str, Found]:
     """The chunks that exist, by id, with their texts and places, in one statement."""
     if not ids:
         return {}
@@ -130,7 +153,9 @@ def look_up(transaction: Transaction, ids: Sequence[str]) -> dict[str, Found]:
     columns = ", ".join(f"d.{name}" for name in COLUMNS.split(", "))
     for chunk, block, start, length, updated, content, *row in transaction.rows(
         f"SELECT c.id, c.block, c.start, c.length, c.updated, b.text, {columns} FROM document_chunks c "
-        "JOIN document_blocks b ON b.key = c.block JOIN documents d ON d.key = c.document WHERE c.id = ANY($1)",
+        "JOIN document_blocks b ON b.key = c.block JOIN documents d ON d.key = c.document "
+        "WHERE c.user_id = $1 AND c.id = ANY($2)",
+        owner,
         list(ids),
     ):
         if row[0] not in documents:
@@ -145,31 +170,49 @@ def look_up(transaction: Transaction, ids: Sequence[str]) -> dict[str, Found]:
     return found
 
 
-def existing(transaction: Transaction, ids: Sequence[str]) -> set[str]:
+def existing(transaction: Transaction, owner: str, ids: Sequence[str]) -> set[str]:
     """Which of these are ids of chunks."""
-    return {one for (one,) in transaction.rows("SELECT id FROM document_chunks WHERE id = ANY($1)", list(ids))}
+    found = transaction.rows("SELECT id FROM document_chunks WHERE user_id = $1 AND id = ANY($2)", owner, list(ids))
+    return {one for (one,) in found}
 
 
-def create(transaction: Transaction, project: str, document: str) -> Row:
-    """A new, empty document."""
+def create(transaction: Transaction, owner: str, project: str, document: str, *, token: str = "") -> Row:
+    """A new, empty document; a copy of one that is elsewhere keeps its token."""
     made = transaction.rows(
-        "INSERT INTO documents(project, id, token, revision, following, characters, chunks, layout, updated) "
-        f"VALUES ($1, $2, $3, 0, 0, 0, 0, '[]', $4) RETURNING {COLUMNS}",
+        "INSERT INTO documents(user_id, project, id, token, revision, following, characters, chunks, layout, updated, "
+        f"cut, about) VALUES ($1, $2, $3, $4, 0, 0, 0, 0, '[]', $5, $6, '{{}}') RETURNING {COLUMNS}",
+        owner,
         project,
         document,
-        secrets.token_hex(TOKEN // 2),
+        token or secrets.token_hex(TOKEN // 2),
         transaction.now(),
+        PARAGRAPHS,
     )
     return _row(made[0])
 
 
-def write(transaction: Transaction, row: Row, change: Rewrite, *, chunks: int, following: int) -> Row:
+def write(
+    transaction: Transaction,
+    row: Row,
+    change: Rewrite,
+    *,
+    chunks: int,
+    following: int,
+    cut: str,
+    about: str,
+    updated: float | None = None,
+) -> Row:
     """Replace the blocks between those that stay; returns the row as it is now."""
     stop = len(row.blocks) - change.back
     gone = [block.key for block in row.blocks[change.front : stop]]
     if gone:
-        transaction.rows("DELETE FROM document_blocks WHERE key = ANY($1)", gone)
-        transaction.rows("DELETE FROM document_chunks WHERE document = $1 AND block = ANY($2)", row.key, gone)
+        transaction.rows("DELETE FROM document_blocks WHERE user_id = $1 AND key = ANY($2)", row.owner, gone)
+        transaction.rows(
+            "DELETE FROM document_chunks WHERE user_id = $1 AND document = $2 AND block = ANY($3)",
+            row.owner,
+            row.key,
+            gone,
+        )
     written = [_write_block(transaction, row, block) for block in change.between]
     blocks = (*row.blocks[: change.front], *written, *row.blocks[stop:])
     now = replace(
@@ -179,12 +222,15 @@ def write(transaction: Transaction, row: Row, change: Rewrite, *, chunks: int, f
         characters=sum(block.length for block in blocks),
         chunks=chunks,
         blocks=blocks,
-        updated=transaction.now(),
+        updated=transaction.now() if updated is None else updated,
+        cut=cut,
+        about=about,
     )
     layout = json.dumps([[block.key, block.length, block.wide] for block in blocks], separators=(",", ":"))
     transaction.rows(
-        "UPDATE documents SET revision = $2, following = $3, characters = $4, chunks = $5, layout = $6, updated = $7 "
-        "WHERE key = $1",
+        "UPDATE documents SET revision = $3, following = $4, characters = $5, chunks = $6, layout = $7, updated = $8, "
+        "cut = $9, about = $10 WHERE user_id = $1 AND key = $2",
+        row.owner,
         row.key,
         now.revision,
         following,
@@ -192,6 +238,8 @@ def write(transaction: Transaction, row: Row, change: Rewrite, *, chunks: int, f
         chunks,
         layout,
         now.updated,
+        cut,
+        about,
     )
     return now
 
@@ -200,7 +248,8 @@ def place(transaction: Transaction, row: Row, project: str, document: str) -> Ro
     """Give a document another name or project; returns the row as it is now."""
     now = replace(row, project=project, id=document, revision=row.revision + 1)
     transaction.rows(
-        "UPDATE documents SET project = $2, id = $3, revision = $4 WHERE key = $1",
+        "UPDATE documents SET project = $3, id = $4, revision = $5 WHERE user_id = $1 AND key = $2",
+        row.owner,
         row.key,
         project,
         document,
@@ -211,33 +260,36 @@ def place(transaction: Transaction, row: Row, project: str, document: str) -> Ro
 
 def remove(transaction: Transaction, row: Row) -> list[str]:
     """Delete a document; returns the ids that its chunks had."""
-    gone = transaction.rows("DELETE FROM document_chunks WHERE document = $1 RETURNING id", row.key)
-    transaction.rows("DELETE FROM document_blocks WHERE document = $1", row.key)
-    transaction.rows("DELETE FROM documents WHERE key = $1", row.key)
+    gone = transaction.rows(
+        "DELETE FROM document_chunks WHERE user_id = $1 AND document = $2 RETURNING id", row.owner, row.key
+    )
+    transaction.rows("DELETE FROM document_blocks WHERE user_id = $1 AND document = $2", row.owner, row.key)
+    transaction.rows("DELETE FROM documents WHERE user_id = $1 AND key = $2", row.owner, row.key)
     return [chunk for (chunk,) in gone]
 
 
 def _write_block(transaction: Transaction, row: Row, block: NewBlock) -> Block:
     [(key,)] = transaction.rows(
-        "INSERT INTO document_blocks(document, text) VALUES ($1, $2) RETURNING key",
+        "INSERT INTO document_blocks(user_id, document, text) VALUES ($1, $2, $3) RETURNING key",
+        row.owner,
         row.key,
         block.text.encode("utf-8", "surrogatepass"),
     )
     transaction.each(
-        "INSERT INTO document_chunks(id, document, block, start, length, digest, updated) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO document_chunks(user_id, id, document, block, start, length, digest, updated) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         (
-            (row.chunk_id(one.number), row.key, key, one.start, one.end - one.start, one.digest, one.updated)
+            (row.owner, row.chunk_id(one.number), row.key, key, one.start, one.end - one.start, one.digest, one.updated)
             for one in block.chunks.placed()
         ),
     )
-    return Block(key, len(block.text), block.wide)
+    return Block(key, block.length, block.wide)
 
 
 def _row(row: Sequence[Any]) -> Row:
-    key, project, name, token, revision, following, characters, chunks, layout, updated = row
+    key, owner, project, name, token, revision, following, characters, chunks, layout, updated, cut, about = row
     blocks = tuple(Block(*block) for block in json.loads(layout))
-    return Row(key, project, name, token, revision, following, characters, chunks, blocks, updated)
+    return Row(key, owner, project, name, token, revision, following, characters, chunks, blocks, updated, cut, about)
 
 
 def _read(held: bytes) -> str:

@@ -11,7 +11,7 @@ from homing.database import Database, Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.layout import Stored
-from homing.documents.records import COLLECTION, records_of
+from homing.documents.records import Namespace, records_of
 from homing.records import text_hash
 from homing.stores.store import Store
 
@@ -22,12 +22,13 @@ ROUNDS = 5
 T = TypeVar("T")
 
 
-def disagreements(database: Database, store: Store) -> Iterator[str]:
+def disagreements(database: Database, store: Store, namespace: Namespace | None = None) -> Iterator[str]:
     """What does not agree, a sentence each. Reads everything but the vectors, which `Store.check` looks after."""
-    for row in database.read(archive.rows):
-        yield from _of_document(database, store, row)
-    for page in pages(store.ids(COLLECTION)):
-        if lost := strays(database, store, page):
+    own = namespace or Namespace()
+    for row in database.read(partial(archive.rows, owner=own.owner)):
+        yield from _of_document(database, store, row, own.collection)
+    for page in pages(store.ids(own.collection)):
+        if lost := strays(database, store, page, own):
             yield f"{len(lost)} records belong to no chunk of a document, {lost[0]!r} for one"
     for table in ("document_blocks", "document_chunks"):
         if count := database.read(partial(_orphans, table=table)):
@@ -36,15 +37,15 @@ def disagreements(database: Database, store: Store) -> Iterator[str]:
 
 def current(transaction: Transaction, row: Row) -> tuple[Row, Stored] | None:
     """A document as it is now, if it still is."""
-    now = archive.find(transaction, row.project, row.id)
+    now = archive.find(transaction, row.owner, row.project, row.id)
     return None if now is None else (now, archive.stored(transaction, now))
 
 
-def strays(database: Database, store: Store, ids: Sequence[str]) -> list[str]:
+def strays(database: Database, store: Store, ids: Sequence[str], own: Namespace) -> list[str]:
     """Which of these ids of records belong to no chunk."""
-    known = database.read(partial(archive.existing, ids=ids))
+    known = database.read(partial(archive.existing, owner=own.owner, ids=ids))
     # Whatever was deleted since the ids were read is gone from both.
-    return [one.id for one in store.get(COLLECTION, [one for one in ids if one not in known], embeddings=False)]
+    return [one.id for one in store.get(own.collection, [one for one in ids if one not in known], embeddings=False)]
 
 
 def pages(items: Iterable[T]) -> Iterator[list[T]]:
@@ -59,23 +60,23 @@ def _orphans(transaction: Transaction, table: str) -> int:
     return int(transaction.rows(statement)[0][0])
 
 
-def _of_document(database: Database, store: Store, row: Row) -> list[str]:
+def _of_document(database: Database, store: Store, row: Row, collection: str) -> list[str]:
     wrong: list[str] = []
     for _ in range(ROUNDS):
         found = database.read(partial(current, row=row))
-        wrong = [] if found is None else list(_compared(*found, store))
+        wrong = [] if found is None else list(_compared(*found, store, collection))
         if not wrong:
             break
     return wrong
 
 
-def _compared(row: Row, stored: Stored, store: Store) -> Iterator[str]:
+def _compared(row: Row, stored: Stored, store: Store, collection: str) -> Iterator[str]:
     name = f"document {row.id!r} of project {row.project!r}"
     digests = {row.chunk_id(one.number): one.digest for one in stored.placed()}
     if (row.characters, row.chunks) != (len(stored.text), len(digests)):
         yield f"{name} counts {row.characters} characters and {row.chunks} chunks, and has others"
-    for page in pages(records_of(row, stored)):
-        known = {one.id: one for one in store.get(COLLECTION, [one.id for one in page], embeddings=False)}
+    for page in pages(records_of(row, stored, collection)):
+        known = {one.id: one for one in store.get(collection, [one.id for one in page], embeddings=False)}
         for one in page:
             held = known.get(one.id)
             if text_hash(one.text) != digests[one.id].hex():

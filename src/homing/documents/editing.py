@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from homing.documents.alignment import Alignment, align
 from homing.documents.layout import Placed, Rewrite, Stored, common_end, common_start, rewrite
-from homing.documents.splitting import Piece, split
+from homing.documents.splitting import PARAGRAPHS, WINDOWS, Piece, split, split_windows
 from homing.text.blocks import LONGEST_FRONT_MATTER
 
 FENCES = ("```", "~~~")
@@ -59,9 +59,12 @@ class _Window:
     pieces: list[Piece]
 
 
-def edit(stored: Stored, text: str, following: int) -> Edit:
+def edit(stored: Stored, text: str, following: int, cut: str = PARAGRAPHS) -> Edit:
     """How to bring a stored document to a new text; new chunks are numbered from `following` on."""
-    window = _window(stored, text) or _Window(0, len(stored.blocks), 0, len(text), _cut_all(text))
+    if cut == WINDOWS:
+        window = _Window(0, len(stored.blocks), 0, len(text), split_windows(text))
+    else:
+        window = _window(stored, text) or _Window(0, len(stored.blocks), 0, len(text), _cut_all(text))
     before = _chunks(stored, window)
     aligned = align([one.digest for one in before], [one.digest for one in window.pieces])
     after, following = _numbered(before, aligned, window, following)

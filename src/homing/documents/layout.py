@@ -1,7 +1,8 @@
 """How a document lies in the database: cut into blocks, each with its text and the chunks in it.
 
 Offsets inside a block are counted from its start, so an edit rewrites the blocks that it touches and no others: in a
-novel of ten megabytes a new first paragraph writes some kilobytes.
+novel of ten megabytes a new first paragraph writes some kilobytes. Chunks may overlap: a block ends where the next one
+begins, and the text that is kept with it goes on as far as its last chunk reaches.
 """
 
 from __future__ import annotations
@@ -73,9 +74,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class NewBlock:
-    """A block to write: its text, and its chunks."""
+    """A block to write: its text, how much of that is its own, and its chunks."""
 
     text: str
+    length: int
     wide: int
     chunks: Held
 
@@ -115,11 +117,18 @@ def rewrite(
     """
     fresh = tuple(_cut(text, start, stop, chunks))
     starts = stored.starts()
-    old = [(stored.text[starts[at] : starts[at + 1]], stored.chunks[at]) for at in range(first, last)]
-    new = [(block.text, block.chunks) for block in fresh]
+    old = [_kept(stored, starts, at) for at in range(first, last)]
+    new = [(block.length, block.text, block.chunks) for block in fresh]
     front = alike_from_the_start(old, new)
     back = alike_from_the_start(old[front:][::-1], new[front:][::-1])
     return Rewrite(first + front, len(stored.blocks) - last + back, fresh[front : len(fresh) - back])
+
+
+def _kept(stored: Stored, starts: Sequence[int], at: int) -> tuple[int, str, Held]:
+    """A stored block as it would be written."""
+    length, held = stored.blocks[at].length, stored.chunks[at]
+    reach = max(length, *held.ends) if held.ends else length
+    return length, stored.text[starts[at] : starts[at] + reach], held
 
 
 def common_start(old: str, new: str, step: int = 1 << 16) -> int:
@@ -163,5 +172,5 @@ def _cut(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> Iterator
 
 
 def _block(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> NewBlock:
-    part = text[start:stop]
-    return NewBlock(part, wide_characters(part), Held.of(chunks, -start))
+    reach = max([stop, *(one.end for one in chunks)])
+    return NewBlock(text[start:reach], stop - start, wide_characters(text[start:stop]), Held.of(chunks, -start))

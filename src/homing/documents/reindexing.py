@@ -11,7 +11,7 @@ from homing.database import Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.checking import current, pages, strays
-from homing.documents.records import COLLECTION, records_of
+from homing.documents.records import Namespace, records_of
 from homing.engine import Engine
 from homing.errors import InvalidArgument
 from homing.records import VectorRecord
@@ -61,9 +61,10 @@ class _Disorder:
 class Reindexer:
     """Checks chunks against the index. Whatever it asks for is a row: killed, the next one goes on."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, namespace: Namespace) -> None:
         self._engine = engine
-        self._collection = engine.collection(COLLECTION)
+        self._own = namespace
+        self._collection = engine.collection(namespace.collection)
 
     def run(
         self, rows: Sequence[Row], *, sweep: bool, batch_size: int, progress: Progress, cancelled: Callable[[], bool]
@@ -99,11 +100,11 @@ class Reindexer:
         return Reindexed(len(rows), total, max(0, start - left), repaired, removed, left, canceled)
 
     def _waiting(self, rows: Sequence[Row]) -> int:
-        counts = self._engine.work.waiting_by_prefix(COLLECTION, archive.TOKEN)
+        counts = self._engine.work.waiting_by_prefix(self._own.collection, archive.TOKEN)
         return sum(counts.get(row.token, 0) for row in rows)
 
     def _failure(self) -> str:
-        return self._engine.work.state_of(COLLECTION, "")[2]
+        return self._engine.work.state_of(self._own.collection, "")[2]
 
     def _look_through(self, row: Row) -> tuple[int, int]:
         """Put right what is not in order in a document; returns how many vectors were asked for, and how many of those
@@ -113,7 +114,7 @@ class Reindexer:
             found = self._engine.database.read(partial(current, row=row))
             if found is None:
                 break
-            for page in pages(records_of(*found)):
+            for page in pages(records_of(*found, self._own.collection)):
                 disorder = self._compare(page)
                 more = self._put_right(found[0], disorder) if disorder else 0
                 if more is None:
@@ -126,7 +127,7 @@ class Reindexer:
 
     def _compare(self, page: Sequence[VectorRecord]) -> _Disorder:
         found = _Disorder([], [], [], [])
-        known = {one.id: one for one in self._engine.store.get(COLLECTION, [one.id for one in page])}
+        known = {one.id: one for one in self._engine.store.get(self._own.collection, [one.id for one in page])}
         for one in page:
             held = known.get(one.id)
             if held is None or held.text != one.text:
@@ -147,10 +148,10 @@ class Reindexer:
         """
 
         def work(transaction: Transaction) -> int | None:
-            now = archive.find(transaction, row.project, row.id)
+            now = archive.find(transaction, row.owner, row.project, row.id)
             if now is None or now.version != row.version:
                 return None
-            waiting = self._engine.work.lacking(transaction, COLLECTION, f"{row.token}.")
+            waiting = self._engine.work.lacking(transaction, self._own.collection, f"{row.token}.")
             # The record of a damaged vector is written anew: else it would keep the vector of its text.
             self._collection.delete([one.id for one in found.damaged], transaction)
             self._collection.write([*found.wrong, *found.damaged], transaction)
@@ -165,12 +166,12 @@ class Reindexer:
         """Take out the records that belong to no chunk; returns how many there were."""
 
         def work(transaction: Transaction, ids: Sequence[str]) -> int:
-            known = archive.existing(transaction, ids)
+            known = archive.existing(transaction, self._own.owner, ids)
             return self._collection.delete([one for one in ids if one not in known], transaction)
 
         database, removed = self._engine.database, 0
-        for page in pages(self._engine.store.ids(COLLECTION)):
-            if lost := strays(database, self._engine.store, page):
+        for page in pages(self._engine.store.ids(self._own.collection)):
+            if lost := strays(database, self._engine.store, page, self._own):
                 removed += database.write(partial(work, ids=lost), self._collection.scope)
         return removed
 

@@ -81,19 +81,20 @@ def _chunk(hits: Sequence[Hit], costs: Sequence[int], at: int) -> PackedChunk:
     return PackedChunk(hit.id, hit.metadata["document_id"], hit.text, hit.score, costs[at])
 
 
-def read_config(database: Database) -> RagConfig:
-    """The defaults as they were last set."""
-    return database.read(_read)
+def read_config(database: Database, owner: str) -> RagConfig:
+    """The defaults as an owner last set them."""
+    return database.read(lambda transaction: _read(transaction, owner))
 
 
-def update_config(database: Database, changes: Mapping[str, Any]) -> RagConfig:
+def update_config(database: Database, owner: str, changes: Mapping[str, Any]) -> RagConfig:
     """Change some of the defaults and keep them; nothing changes where one of them is wrong."""
 
     def work(transaction: Transaction) -> RagConfig:
-        config = _read(transaction).changed(changes)
+        config = _read(transaction, owner).changed(changes)
         transaction.rows(
-            "INSERT INTO document_settings(name, value) VALUES ($1, $2) "
-            "ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+            "INSERT INTO document_settings(user_id, name, value) VALUES ($1, $2, $3) "
+            "ON CONFLICT(user_id, name) DO UPDATE SET value = excluded.value",
+            owner,
             NAME,
             json.dumps(asdict(config)),
         )
@@ -102,6 +103,6 @@ def update_config(database: Database, changes: Mapping[str, Any]) -> RagConfig:
     return database.write(work, "document_settings")
 
 
-def _read(transaction: Transaction) -> RagConfig:
-    found = transaction.rows("SELECT value FROM document_settings WHERE name = $1", NAME)
+def _read(transaction: Transaction, owner: str) -> RagConfig:
+    found = transaction.rows("SELECT value FROM document_settings WHERE user_id = $1 AND name = $2", owner, NAME)
     return RagConfig().changed(json.loads(found[0][0])) if found else RagConfig()

@@ -10,7 +10,7 @@ from homing.documents import archive
 from homing.documents.archive import Found
 from homing.documents.layout import wide_characters
 from homing.documents.phrases import holds_all, phrases, places, says_enough
-from homing.documents.records import COLLECTION
+from homing.documents.records import Namespace
 from homing.documents.snippets import snippet
 from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
@@ -65,8 +65,9 @@ class Query:
 class Searcher:
     """Answers questions to one project, or to all of them."""
 
-    def __init__(self, engine: Engine, hybrid: HybridOptions) -> None:
+    def __init__(self, engine: Engine, namespace: Namespace, hybrid: HybridOptions) -> None:
         self._engine = engine
+        self._own = namespace
         self._hybrid = hybrid
 
     def search(self, query: Query) -> Retrieved:
@@ -92,7 +93,9 @@ class Searcher:
             min_score=query.min_score,
             metadata_filter={key: value for key, value in narrowed.items() if value is not None},
         )
-        return search(query.text, COLLECTION, store=self._engine.store, embedder=self._engine.models, options=options)
+        return search(
+            query.text, self._own.collection, store=self._engine.store, embedder=self._engine.models, options=options
+        )
 
     def _by_words(self, query: Query, begun: Retrieved | None = None) -> Retrieved:
         """What the words of the query find; of that, what has its phrases, and more of a word than one character.
@@ -113,7 +116,7 @@ class Searcher:
     def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, Found]]:
         """The hits whose chunk is still there, with what the document says now."""
         ids = [hit.id for hit in hits]
-        known = self._engine.database.read(lambda transaction: archive.look_up(transaction, ids))
+        known = self._engine.database.read(lambda transaction: archive.look_up(transaction, self._own.owner, ids))
         return [
             (hit, known[hit.id])
             for hit in hits

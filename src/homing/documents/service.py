@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,20 @@ from homing.documents.checking import disagreements
 from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, import_folder
 from homing.documents.layout import Stored, wide_characters
-from homing.documents.records import COLLECTION
+from homing.documents.records import namespace_of
 from homing.documents.reindexing import Progress, Reindexed, Reindexer
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
 from homing.documents.saved import Saved
 from homing.documents.searching import Offsets, Query, Searcher
+from homing.documents.uploading import FileInfo, Uploaded, Uploader
+from homing.documents.uploading import Progress as UploadProgress
 from homing.documents.writing import Writer, missing
 from homing.engine import Engine
+from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT, INTERACTIVE
 from homing.errors import InvalidArgument, StoreError
+from homing.files import Limits
 from homing.records import Mode, Retrieved
 from homing.stores.arguments import checked_name, checked_text
 
@@ -34,18 +39,28 @@ class DocumentService:
     """Projects of documents, searched by paragraph.
 
     Everything is in the database and the store of the engine; paragraphs are records of one collection. What was saved
-    is found by its words when `save` returns, and by its meaning a moment later.
+    is found by its words when `save` returns, and by its meaning a moment later. With an `owner` they are the documents
+    of somebody else than the engine's user, and nothing of anybody's else is reached.
     """
 
-    def __init__(self, engine: Engine, *, hybrid: HybridOptions | None = None, settle: float = SETTLE) -> None:
-        engine.check_transactional("documents")
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        owner: str | None = None,
+        hybrid: HybridOptions | None = None,
+        settle: float = SETTLE,
+    ) -> None:
+        check_transactional(engine.store, "documents")
         engine.database.migrate(archive.COMPONENT, archive.STEPS)
         self._engine = engine
         self._database = engine.database
+        self._own = namespace_of(engine, owner)
         self._closed = False
-        self._writer = Writer(engine, settle=settle)
-        self._reindexer = Reindexer(engine)
-        self._searcher = Searcher(engine, hybrid or HybridOptions())
+        self._writer = Writer(engine, self._own, settle=settle)
+        self._uploader = Uploader(engine, self._own, self._writer)
+        self._reindexer = Reindexer(engine, self._own)
+        self._searcher = Searcher(engine, self._own, hybrid or HybridOptions())
 
     def save(self, project: str, document: str, text: str, *, priority: int = INTERACTIVE) -> Saved:
         """Keep the text of a document; returns when it is durable and its words are found.
@@ -58,10 +73,37 @@ class DocumentService:
         self._check_open()
         return self._writer.save(project, document, text, priority=priority)
 
+    def upload(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        filename: str | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: UploadProgress | None = None,
+    ) -> Uploaded:
+        """Read a file (txt, md, pdf, docx, xlsx, epub) and keep it as a document of the project `uploads`.
+
+        It is cut into windows that overlap, and named by its file name; one of that name is replaced, in one step.
+        Returns when it is embedded, or the model fails: then it is found by words, and embedded when the model is back.
+        Raises FileUnreadable for a file that cannot be read, and keeps what was there.
+        """
+        self._check_open()
+        return self._uploader.upload(source, filename, limits=limits, progress=progress)
+
+    def uploads(self) -> list[FileInfo]:
+        """The files that were uploaded, by name."""
+        return self._uploader.files()
+
+    def embed_uploads(self, progress: UploadProgress | None = None) -> int:
+        """Embed now what waits of them; returns how many files are complete that were not."""
+        return self._uploader.embed_waiting(progress)
+
     def text(self, project: str, document: str) -> str:
         """The text as it was last saved. Raises NotFound."""
         _check(project, document)
-        return self._database.read(lambda transaction: archive.text(transaction, _row(transaction, project, document)))
+        return self._database.read(
+            lambda transaction: archive.text(transaction, self._row(transaction, project, document))
+        )
 
     def chunks(
         self, project: str, document: str, *, embeddings: bool = False, offsets: Offsets = "characters"
@@ -70,14 +112,16 @@ class DocumentService:
         _check(project, document)
 
         def work(transaction: Transaction) -> tuple[Row, Stored, Container[str]]:
-            row = _row(transaction, project, document)
-            lacking = self._engine.work.lacking(transaction, COLLECTION, f"{row.token}.")
+            row = self._row(transaction, project, document)
+            lacking = self._engine.work.lacking(transaction, self._own.collection, f"{row.token}.")
             return row, archive.stored(transaction, row), lacking
 
         row, stored, lacking = self._database.read(work)
         text, placed = stored.text, stored.placed()
         ids = [row.chunk_id(one.number) for one in placed]
-        kept = {one.id: one.embedding for one in self._engine.store.get(COLLECTION, ids)} if embeddings else {}
+        kept = (
+            {one.id: one.embedding for one in self._engine.store.get(self._own.collection, ids)} if embeddings else {}
+        )
         at = units = 0
         chunks: list[Chunk] = []
         for one, chunk in zip(placed, ids, strict=True):
@@ -95,8 +139,9 @@ class DocumentService:
         """The ids of every chunk of a project, in the order of the store."""
         found = self._database.read(
             lambda transaction: transaction.rows(
-                "SELECT c.id FROM document_chunks c JOIN documents d ON d.key = c.document WHERE d.project = $1 "
-                "ORDER BY c.id",
+                "SELECT c.id FROM document_chunks c JOIN documents d ON d.key = c.document "
+                "WHERE c.user_id = $1 AND d.project = $2 ORDER BY c.id",
+                self._own.owner,
                 project,
             )
         )
@@ -109,11 +154,15 @@ class DocumentService:
         def work(transaction: Transaction) -> list[ProjectInfo]:
             pending: dict[str, int] = {}
             for project, token in transaction.rows(
-                "SELECT project, token FROM documents WHERE token = ANY($1)", list(counts)
+                "SELECT project, token FROM documents WHERE user_id = $1 AND token = ANY($2)",
+                self._own.owner,
+                list(counts),
             ):
                 pending[project] = pending.get(project, 0) + counts[token]
             found = transaction.rows(
-                "SELECT project, count(*), sum(chunks) FROM documents GROUP BY project ORDER BY project"
+                "SELECT project, count(*), sum(chunks) FROM documents WHERE user_id = $1 GROUP BY project "
+                "ORDER BY project",
+                self._own.owner,
             )
             return [ProjectInfo(name, count, int(chunks), pending.get(name, 0)) for name, count, chunks in found]
 
@@ -125,7 +174,10 @@ class DocumentService:
         counts = self._waiting()
         found = self._database.read(
             lambda transaction: transaction.rows(
-                "SELECT id, characters, chunks, token, updated FROM documents WHERE project = $1 ORDER BY id", project
+                "SELECT id, characters, chunks, token, updated FROM documents WHERE user_id = $1 AND project = $2 "
+                "ORDER BY id",
+                self._own.owner,
+                project,
             )
         )
         return [
@@ -200,11 +252,11 @@ class DocumentService:
 
     def config(self) -> RagConfig:
         """The defaults of `retrieve`."""
-        return read_config(self._database)
+        return read_config(self._database, self._own.owner)
 
     def update_config(self, **changes: Any) -> RagConfig:
         """Change some of the defaults of `retrieve` (top_k, min_score, max_tokens); they are kept."""
-        return update_config(self._database, changes)
+        return update_config(self._database, self._own.owner, changes)
 
     def reindex(
         self,
@@ -224,10 +276,10 @@ class DocumentService:
         if project is None and document is not None:
             raise InvalidArgument("a document is named without its project; name both")
         if project is None or document is None:
-            rows = self._database.read(lambda transaction: archive.rows(transaction, project))
+            rows = self._database.read(lambda transaction: archive.rows(transaction, self._own.owner, project))
         else:
             _check(project, document)
-            rows = [self._database.read(lambda transaction: _row(transaction, project, document))]
+            rows = [self._database.read(lambda transaction: self._row(transaction, project, document))]
         return self._reindexer.run(
             rows,
             sweep=document is None,
@@ -241,7 +293,7 @@ class DocumentService:
 
         Reads everything but the vectors.
         """
-        return list(disagreements(self._database, self._engine.store))
+        return list(disagreements(self._database, self._engine.store, self._own))
 
     def import_folder(self, project: str, folder: str | Path, progress: Progress | None = None) -> Imported:
         """Save every text file below a folder (md, txt, docx, epub, pdf …), named by its path there.
@@ -276,18 +328,17 @@ class DocumentService:
 
     def _waiting(self) -> dict[str, int]:
         """How many chunks wait for their vector, by the token of their document."""
-        return self._engine.work.waiting_by_prefix(COLLECTION, archive.TOKEN)
+        return self._engine.work.waiting_by_prefix(self._own.collection, archive.TOKEN)
+
+    def _row(self, transaction: Transaction, project: str, document: str) -> Row:
+        row = archive.find(transaction, self._own.owner, project, document)
+        if row is None:
+            raise missing(project, document)
+        return row
 
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError("the documents are closed; open the data folder again")
-
-
-def _row(transaction: Transaction, project: str, document: str) -> Row:
-    row = archive.find(transaction, project, document)
-    if row is None:
-        raise missing(project, document)
-    return row
 
 
 def _check(project: str, document: str) -> None:

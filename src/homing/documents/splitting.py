@@ -10,6 +10,10 @@ from zlib import crc32
 
 from homing.stores.arguments import is_encodable
 from homing.text.paragraphs import MAX_TOKENS, MIN_CHARS, Paragraph, paragraphs
+from homing.text.windows import windows
+
+PARAGRAPHS, WINDOWS = "paragraphs", "windows"
+"""How a document is cut: what people write by paragraph, what was uploaded in windows that overlap."""
 
 _SPOKEN = re.compile(r"[“「『\"—]")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -31,6 +35,11 @@ def split(text: str, start: int = 0, end: int | None = None) -> list[Piece]:
         Piece(start + first, start + last, _digest(part[first:last]))
         for first, last in _with_context(part, paragraphs(part))
     ]
+
+
+def split_windows(text: str) -> list[Piece]:
+    """The windows of a text, in order; neighbours overlap."""
+    return [Piece(one.start, one.end, _digest(one.text)) for one in windows(text)]
 
 
 def embedded_text(text: str) -> str:

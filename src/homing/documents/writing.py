@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from homing.database import Transaction
 from homing.documents import archive
+from homing.documents.about import About
 from homing.documents.archive import Row
 from homing.documents.editing import Edit, edit
 from homing.documents.layout import Stored
-from homing.documents.records import COLLECTION, record_of, records_of
+from homing.documents.records import Namespace, record_of, records_of
 from homing.documents.saved import ChunkIds, Saved
+from homing.documents.splitting import PARAGRAPHS, WINDOWS
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument, NotFound
+from homing.records import VectorRecord
 
 REMEMBERED = 8_000_000
 """Characters of the documents written last that are kept in memory, so that the next edit finds its place at once."""
@@ -25,12 +29,23 @@ transaction, where they have to wait."""
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What a document is to say."""
+    """What a document is to say; `about` is the file that it was read from, where it is an upload."""
 
     project: str
     document: str
     text: str
     priority: int
+    about: About | None
+
+    def cut(self, row: Row | None) -> str:
+        """How it is cut: an upload in windows, and everything else as it was."""
+        return WINDOWS if self.about is not None else PARAGRAPHS if row is None else row.cut
+
+    def kept_about(self, row: Row) -> str:
+        """What is known of its file afterwards."""
+        if self.about is not None:
+            return self.about.keep()
+        return row.about if row.cut == PARAGRAPHS else About.read(row.about).edited().keep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,13 @@ class _Plan:
     stored: Stored
     change: Edit
 
+    def outcome(self, row: Row, text: str) -> Stored:
+        """The document as it is stored afterwards."""
+        before, rewrite = self.stored.chunks, self.change.rewrite
+        between = (block.chunks for block in rewrite.between)
+        chunks = (*before[: rewrite.front], *between, *before[len(before) - rewrite.back :])
+        return Stored(text, row.blocks, chunks)
+
 
 class Writer:
     """Writes documents. A write that returns is durable and complete; one that raises did not happen.
@@ -48,22 +70,37 @@ class Writer:
     Safe from several threads and processes: who finds that a document has changed since it was read looks again.
     """
 
-    def __init__(self, engine: Engine, *, settle: float) -> None:
+    def __init__(self, engine: Engine, namespace: Namespace, *, settle: float) -> None:
         self._engine = engine
-        self._collection = engine.collection(COLLECTION)
+        self._owner = namespace.owner
+        self._collection = engine.collection(namespace.collection)
         self._settle = settle
         self._known: dict[tuple[int, int], Stored] = {}
         self._lock = threading.Lock()
 
-    def save(self, project: str, document: str, text: str, *, priority: int) -> Saved:
-        """Make the document say this."""
-        wish = _Wish(project, document, text, priority)
+    def save(
+        self,
+        project: str,
+        document: str,
+        text: str,
+        *,
+        priority: int,
+        about: About | None = None,
+        planned: Callable[[int], None] = lambda chunks: None,
+    ) -> Saved:
+        """Make the document say this.
+
+        `planned` is called with how many chunks it will have, before anything is written; what it raises ends that.
+        """
+        wish = _Wish(project, document, text, priority, about)
         for _ in range(TRIES):
             row, stored = self._engine.database.read(lambda transaction: self._look(transaction, wish))
-            if row is not None and stored.text == text:
+            if row is not None and stored.text == text and row.cut == wish.cut(row):
                 return Saved(unchanged=ChunkIds(row.token, [held.numbers for held in stored.chunks]))
             # All that can be worked out is, before the database is locked.
-            saved = self._write(wish, _plan(wish, row, stored))
+            plan = _plan(wish, row, stored)
+            planned(plan.change.chunks)
+            saved = self._write(wish, plan)
             if saved is not None:
                 return saved
         saved = self._write(wish, None)
@@ -74,7 +111,7 @@ class Writer:
         """Take out a document with everything that was made of it; whether there was one."""
 
         def work(transaction: Transaction) -> bool:
-            row = archive.find(transaction, project, document)
+            row = archive.find(transaction, self._owner, project, document)
             if row is None:
                 return False
             self._collection.delete(archive.remove(transaction, row), transaction)
@@ -86,25 +123,26 @@ class Writer:
         """Give a document another name. Its chunks keep their ids and their vectors."""
 
         def work(transaction: Transaction) -> None:
-            row = archive.find(transaction, project, document)
+            row = archive.find(transaction, self._owner, project, document)
             if row is None:
                 raise missing(project, document)
             if (project, document) == (to_project, to_document):
                 return
-            if archive.find(transaction, to_project, to_document) is not None:
+            if archive.find(transaction, self._owner, to_project, to_document) is not None:
                 raise InvalidArgument(
                     f"there is a document {to_document!r} in project {to_project!r} already; delete it first",
                     details={"project": to_project, "document": to_document},
                 )
             moved = archive.place(transaction, row, to_project, to_document)
             # What says the same keeps its vectors, and what waits for one goes on waiting: nothing is asked for.
-            self._engine.store.write(records_of(moved, archive.stored(transaction, moved)), transaction)
+            stored = archive.stored(transaction, moved)
+            self._engine.store.write(records_of(moved, stored, self._collection.name), transaction)
 
         self._engine.database.write(work, self._collection.scope)
 
     def _look(self, transaction: Transaction, wish: _Wish) -> tuple[Row | None, Stored]:
         """The document as it is stored, from memory where this process wrote it last."""
-        row = archive.find(transaction, wish.project, wish.document)
+        row = archive.find(transaction, self._owner, wish.project, wish.document)
         if row is None:
             return None, Stored()
         return row, self._known.get(row.version) or archive.stored(transaction, row)
@@ -112,47 +150,74 @@ class Writer:
     def _write(self, wish: _Wish, plan: _Plan | None) -> Saved | None:
         """Carry out a plan, or make one inside the transaction; None where the document is another than it was for."""
 
-        def work(transaction: Transaction) -> tuple[_Plan, Row, Saved] | None:
+        def work(transaction: Transaction) -> tuple[Row, Stored, Saved] | None:
             if plan is None:
                 chosen = _plan(wish, *self._look(transaction, wish))
-            elif _version(archive.find(transaction, wish.project, wish.document)) == _version(plan.row):
+            elif _version(archive.find(transaction, self._owner, wish.project, wish.document)) == _version(plan.row):
                 chosen = plan
             else:
                 return None
-            return chosen, *self._apply(transaction, wish, chosen)
+            return self._apply(transaction, wish, chosen)
 
         done = self._engine.database.write(work, self._collection.scope)
         if done is None:
             return None
-        carried_out, row, saved = done
-        self._remember(row, carried_out, wish.text)
+        row, stored, saved = done
+        self._remember(row, stored)
         if saved.changed:
             self._collection.notify()
         return saved
 
-    def _apply(self, transaction: Transaction, wish: _Wish, plan: _Plan) -> tuple[Row, Saved]:
-        row, change = plan.row or archive.create(transaction, wish.project, wish.document), plan.change
-        written = archive.write(transaction, row, change.rewrite, chunks=change.chunks, following=change.following)
+    def _apply(self, transaction: Transaction, wish: _Wish, plan: _Plan) -> tuple[Row, Stored, Saved]:
+        row = plan.row or archive.create(transaction, self._owner, wish.project, wish.document)
+        change = plan.change
+        written = archive.write(
+            transaction,
+            row,
+            change.rewrite,
+            chunks=change.chunks,
+            following=change.following,
+            cut=wish.cut(plan.row),
+            about=wish.kept_about(row),
+        )
+        stored = plan.outcome(written, wish.text)
         removed = [row.chunk_id(number) for number in change.removed]
         if removed:
             self._collection.delete(removed, transaction)
-        changed = [record_of(row, one.number, wish.text[one.start : one.end]) for one in change.changed]
-        settle = self._settle if wish.priority == INTERACTIVE else 0.0
+        if written.cut == WINDOWS:
+            changed = self._place_windows(transaction, plan, written, stored)
+        else:
+            name = self._collection.name
+            changed = [record_of(row, name, one.number, wish.text[one.start : one.end]) for one in change.changed]
+        # What was uploaded is complete: only what is typed rests before it is embedded.
+        settle = self._settle if wish.priority == INTERACTIVE and wish.about is None else 0.0
         self._collection.write(changed, transaction, priority=wish.priority, settle=settle)
-        return written, Saved(
-            tuple(one.id for one in changed),
-            ChunkIds(row.token, change.unchanged),
-            tuple(row.chunk_id(number) for number in change.moved),
-            tuple(removed),
+        return (
+            written,
+            stored,
+            Saved(
+                tuple(one.id for one in changed),
+                ChunkIds(row.token, change.unchanged),
+                tuple(row.chunk_id(number) for number in change.moved),
+                tuple(removed),
+            ),
         )
 
-    def _remember(self, row: Row, plan: _Plan, text: str) -> None:
-        before, rewrite = plan.stored.chunks, plan.change.rewrite
-        between = (block.chunks for block in rewrite.between)
-        chunks = (*before[: rewrite.front], *between, *before[len(before) - rewrite.back :])
+    def _place_windows(self, transaction: Transaction, plan: _Plan, row: Row, stored: Stored) -> list[VectorRecord]:
+        """The records of windows that say something new. Of those that only stand elsewhere now, the place is written:
+        they keep their vectors."""
+        name = self._collection.name
+        before = {} if plan.row is None else {one.id: one.metadata for one in records_of(plan.row, plan.stored, name)}
+        new = {row.chunk_id(one.number) for one in plan.change.changed}
+        records = list(records_of(row, stored, name))
+        placed = [one for one in records if one.id not in new and one.metadata != before.get(one.id)]
+        self._engine.store.write(placed, transaction)
+        return [one for one in records if one.id in new]
+
+    def _remember(self, row: Row, stored: Stored) -> None:
         with self._lock:
             self._known.pop((row.key, row.revision - 1), None)
-            self._known[row.version] = Stored(text, row.blocks, chunks)
+            self._known[row.version] = stored
             while len(self._known) > 1 and sum(len(one.text) for one in self._known.values()) > REMEMBERED:
                 del self._known[next(iter(self._known))]
 
@@ -166,7 +231,7 @@ def missing(project: str, document: str) -> NotFound:
 
 
 def _plan(wish: _Wish, row: Row | None, stored: Stored) -> _Plan:
-    return _Plan(row, stored, edit(stored, wish.text, 0 if row is None else row.following))
+    return _Plan(row, stored, edit(stored, wish.text, 0 if row is None else row.following, wish.cut(row)))
 
 
 def _version(row: Row | None) -> tuple[int, int] | None:

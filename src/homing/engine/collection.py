@@ -84,6 +84,7 @@ class Collection:
 
     def _write(self, transaction: Transaction, records: Sequence[VectorRecord], priority: int, settle: float) -> int:
         count = self._store.write(records, transaction if self._store.database is not None else None)
+        self._work.register(transaction)
         if self._models.embeds:
             sizes = {one.id: len(one.text.encode("utf-8", "replace")) for one in records if one.embedding is None}
             self._work.add(transaction, self.name, sizes, priority=priority, settle=settle)

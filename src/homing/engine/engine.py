@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from homing.database import Database
@@ -13,8 +14,9 @@ from homing.engine.models import ModelsInUse, as_models
 from homing.engine.wanted import Wanted
 from homing.engine.work import Work
 from homing.engine.worker import Worker, WorkerOptions
-from homing.errors import InvalidArgument, StoreError
+from homing.errors import EmbeddingError, InvalidArgument, StoreError
 from homing.stores.store import Store
+from homing.stores.users import KeepsUsersApart
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +27,9 @@ class Engine:
     """What the capabilities stand on. Texts are written through `collection`; `worker` embeds them.
 
     The worker starts with the first write of this process, or by `start`. A store that is no database itself (LanceDB)
-    is given one for the rows of work; `user` is whose texts these are.
+    is given one for the rows of work; `user` is whose texts these are. Where the store keeps users apart, `for_user` is
+    the engine of one of them, and the worker of this one embeds what they write as well. Without `background` that is
+    left to `embed_written`, `flush` and `close`.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Engine:
         database: Database | None = None,
         user: str = "",
         options: WorkerOptions | None = None,
+        background: bool = True,
     ) -> None:
         database = store.database or database
         if database is None:
@@ -46,7 +51,14 @@ class Engine:
         self.models = as_models(models)
         self.work = Work(database, user=user)
         self.wanted = Wanted(database, store, self.work, user=user)
-        self.worker = Worker(database, store, self.models, self.work, self.wanted, options or WorkerOptions())
+        self.worker = Worker(
+            database, store, self.models, self.work, self.wanted, options or WorkerOptions(), others=self._others
+        )
+        self.background = background
+        self._keeps_users_apart = not user and isinstance(store, KeepsUsersApart)
+        self._users: dict[str, Engine] = {}
+        self._followed = ""
+        self._written = self._notice
         self._collections: dict[str, Collection] = {}
         self._lock = threading.Lock()
         self._wrote = self._closed = False
@@ -62,17 +74,23 @@ class Engine:
                     models=self.models,
                     work=self.work,
                     wanted=self.wanted,
-                    written=self._notice,
+                    written=self._written,
                 )
             return self._collections[name]
 
-    def check_transactional(self, what: str) -> None:
-        """Refuse a store whose records cannot be written together with rows."""
-        if self.store.database is None:
-            raise InvalidArgument(
-                f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
-                "and move what is there with `homing store copy`"
-            )
+    def for_user(self, user: str) -> Engine:
+        """The engine of one user, through which nothing of others is reached; it lives as long as this one."""
+        if not isinstance(self.store, KeepsUsersApart):
+            raise InvalidArgument("this store does not keep users apart; give each a collection of their own")
+        with self._lock:
+            if user not in self._users:
+                self._users[user] = Engine(self.store.for_user(user), self.models, user=user)
+                self._users[user]._written = self._notice
+            return self._users[user]
+
+    def everybody(self) -> list[Engine]:
+        """This engine, and those of all users who have texts in its store."""
+        return [self, *(self.for_user(user) for user in self.work.users())] if self._keeps_users_apart else [self]
 
     def start(self) -> None:
         """Embed what waits, whoever left it."""
@@ -120,7 +138,12 @@ class Engine:
             return 0
         self._closed = True
         try:
-            return self.worker.stop(timeout, drain=self._wrote)
+            deadline = None if timeout is None else time.monotonic() + timeout
+            left = 0
+            for engine in (self, *self._users.values()):
+                rest = None if deadline is None else max(0.0, deadline - time.monotonic())
+                left += engine.worker.stop(rest, drain=self._wrote)
+            return left
         except StoreError as error:
             # Closing goes on: what waits is kept, whether or not it can be read now.
             log.warning("closing without knowing what still waits for its vector: %s", error)
@@ -128,6 +151,29 @@ class Engine:
 
     def _notice(self) -> None:
         self._wrote = True
-        if not self._closed:
+        if self.background and not self._closed:
             self.worker.start()
             self.worker.notify()
+
+    def _others(self) -> list[Worker]:
+        """The workers of users who have something to do; of everybody, where the default model is another now."""
+        if not self._keeps_users_apart:
+            return []
+        users = set(self.work.users_waiting())
+        try:
+            default = self.models.provider("").id
+        except EmbeddingError:
+            default = self._followed
+        if default != self._followed:
+            users.update(self.work.users())
+            self._followed = default
+        return [self.for_user(user).worker for user in sorted(users)]
+
+
+def check_transactional(store: Store, what: str) -> None:
+    """Refuse a store whose records cannot be written together with rows."""
+    if store.database is None:
+        raise InvalidArgument(
+            f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
+            "and move what is there with `homing store copy`"
+        )

@@ -17,7 +17,8 @@ from homing.database import Database, Transaction
 from homing.engine.work_state import PROCESS, WorkState, is_gone
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
-# was last; `process` is who asked. `user_name` is whose texts these are.
+# was last; `process` is who asked. `user_name` is whose texts these are, and `work_users` are all who ever wrote any: a
+# store that keeps users apart names none of them.
 STEPS = (
     """
     CREATE TABLE work(
@@ -31,6 +32,7 @@ STEPS = (
     CREATE TABLE wanted(
         user_name TEXT NOT NULL, collection TEXT NOT NULL, model TEXT NOT NULL, listed INT64 NOT NULL,
         started FLOAT64 NOT NULL, PRIMARY KEY(user_name, collection));
+    CREATE TABLE work_users(user_name TEXT PRIMARY KEY);
     """,
 )
 INTERACTIVE, IMPORT, CHANGE = 0, 1, 2
@@ -92,6 +94,13 @@ class Work(WorkState):
                 for one, size in sizes.items()
             ),
         )
+
+    def register(self, transaction: Transaction) -> None:
+        """Remember that this user has texts, so that whoever changes the model, or has time to embed, finds them."""
+        if self._user:
+            transaction.rows(
+                "INSERT INTO work_users(user_name) VALUES ($1) ON CONFLICT(user_name) DO NOTHING", self._user
+            )
 
     def remove(self, transaction: Transaction, collection: str, ids: Sequence[str]) -> None:
         """Forget what was asked for texts that are gone."""

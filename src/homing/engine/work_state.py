@@ -43,6 +43,26 @@ class WorkState:
         self._database = database
         self._user = user
 
+    def users(self) -> list[str]:
+        """Every user who has written texts through an engine on this database, by name."""
+        found = self._database.read(
+            lambda transaction: transaction.rows("SELECT user_name FROM work_users ORDER BY user_name")
+        )
+        return [user for (user,) in found]
+
+    def users_waiting(self) -> list[str]:
+        """The other users who have something that is due."""
+
+        def work(transaction: Transaction) -> list[str]:
+            found = transaction.rows(
+                "SELECT DISTINCT user_name FROM work WHERE user_name <> $1 AND dead = 0 AND due <= $2",
+                self._user,
+                transaction.now(),
+            )
+            return [user for (user,) in found]
+
+        return self._database.read(work)
+
     def dead_letters(self) -> list[DeadLetter]:
         """What was given up, the latest first."""
         found = self._database.read(
@@ -154,6 +174,20 @@ class WorkState:
             )
         )
         return int(count)
+
+    def unattended(self, collection: str, ids: Sequence[str]) -> list[str]:
+        """Which of these nobody will embed in a moment: nobody asked for them, or they failed. Dead letters aside."""
+        found = self._database.read(
+            lambda transaction: transaction.rows(
+                "SELECT id, dead, error FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) "
+                "AND model = ''",
+                self._user,
+                collection,
+                list(ids),
+            )
+        )
+        attended = {one for one, dead, error in found if dead or not error}
+        return [one for one in ids if one not in attended]
 
     def next_due(self) -> float | None:
         """In how many seconds something becomes due; None where nothing waits."""

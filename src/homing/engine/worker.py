@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from homing.database import Database
@@ -50,10 +50,19 @@ class Worker:
     """Embeds in threads of its own once started, and in the caller's by `flush`. Safe beside any number of others.
 
     It also follows the default model: collections that another one serves are embedded again, behind what people write.
+    `others` are workers of users without threads of their own, who have something to do: its threads do that as well.
     """
 
     def __init__(
-        self, database: Database, store: Store, models: ModelsInUse, work: Work, wanted: Wanted, options: WorkerOptions
+        self,
+        database: Database,
+        store: Store,
+        models: ModelsInUse,
+        work: Work,
+        wanted: Wanted,
+        options: WorkerOptions,
+        *,
+        others: Callable[[], Sequence[Worker]] = tuple,
     ) -> None:
         self._database = database
         self._store = store
@@ -61,6 +70,7 @@ class Worker:
         self._work = work
         self._wanted = wanted
         self._options = options
+        self._others = others
         self._embedding = Embedding(store, models, work, options.retries)
         self._wake = threading.Condition()
         self._claiming = threading.Lock()
@@ -237,6 +247,9 @@ class Worker:
                     self._warn_when_full()
                     many = self._work.has(self._options.batch_size, resting=True)
                     worked = self.run_batch(early=many, stopping=stopping) or self.follow()
+                    for other in self._others():
+                        # One batch of each, in turn: nobody waits for another's import.
+                        worked = other.take_turn(stopping) or worked
                     looked = now
                 seen = version
             except StoreClosed:
@@ -252,6 +265,20 @@ class Worker:
                 with self._wake:
                     if not stopping.is_set():
                         self._wake.wait(POLL)
+
+    def take_turn(self, stopping: threading.Event) -> bool:
+        """Do one batch, or what a change of model takes, in the thread of another worker; whether there was anything.
+
+        A failure is logged: it is no reason for others to wait.
+        """
+        try:
+            return self.run_batch(stopping=stopping) or self.follow()
+        except StoreClosed:
+            raise
+        except HomingError as error:
+            if not stopping.is_set():
+                log.warning("the background worker goes on with other users after: %s", error)
+            return False
 
     def follow(self) -> bool:
         """Have every collection change to the default model, and list what that takes; whether there was anything."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from homing.chat.model import ChatModel
 from homing.engine import Engine
+from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
 from homing.errors import InvalidArgument
@@ -37,7 +38,7 @@ class Memory:
         hybrid: HybridOptions | None = None,
         enabled: bool = True,
     ) -> None:
-        engine.check_transactional("memories")
+        check_transactional(engine.store, "memories")
         self._engine = engine
         self._options = options or RetrieveOptions()
         self._enabled = enabled

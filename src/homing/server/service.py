@@ -7,7 +7,6 @@ import threading
 
 from homing.app import Homing
 from homing.config import ServerSettings
-from homing.server.catching_up import CatchingUp
 from homing.server.jobs import Job, Jobs, Report
 from homing.server.metrics import Metrics
 from homing.server.switching import switch_everybody
@@ -27,7 +26,6 @@ class Service:
         self.tenants = Tenants(app, most=self.settings.users)
         self.metrics = Metrics(self.tenants)
         self.jobs = Jobs()
-        self.catching_up = CatchingUp(self.jobs, self.tenants)
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
 

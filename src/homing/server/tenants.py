@@ -126,7 +126,7 @@ class Tenants:
     def _app(self, user: str) -> Homing:
         # A store that the settings name would be everybody's: each user has the one in their own folder.
         changes = {"data": self.folder(user), "store": "", "row_security": False}
-        return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner)
+        return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner, user=user)
 
     def _prepare(self, user: str, held: _Open) -> None:
         """Open the parts one after the other: two threads that open the same part at once would open it twice."""

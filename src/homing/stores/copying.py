@@ -91,8 +91,16 @@ class Checksum:
         return f"{self.total:032x}"
 
 
-def copy_store(source: Copyable, target: Copyable, *, progress: Progress = lambda done, total: None) -> Copied:
+def copy_store(
+    source: Copyable,
+    target: Copyable,
+    *,
+    progress: Progress = lambda done, total: None,
+    before: Callable[[], None] | None = None,
+) -> Copied:
     """Copy every collection; returns when the target was compared with the source and holds the same.
+
+    `before` is called once the target is known to be the right one, each time that a copy is begun or goes on.
 
     The target must be empty, or hold what an earlier copy of the same, unchanged source left when it was interrupted;
     otherwise InvalidArgument, and it stays as it is. If somebody writes to one of the stores meanwhile, or if anything
@@ -100,6 +108,9 @@ def copy_store(source: Copyable, target: Copyable, *, progress: Progress = lambd
     """
     infos = source.collections()
     found = bookmark = _bookmark(source, target, infos)
+    if before is not None:
+        target.upsert([bookmark.record()])
+        before()
     done, total = 0, 2 * sum(info.records for info in infos)
     sent, arrived = Checksum(), Checksum()
     for batch in _batches(_all(source, infos)):

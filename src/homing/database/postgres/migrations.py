@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from homing.database.database import Step
 from homing.database.postgres.driver import Connection, sql
+from homing.database.postgres.fence import extend_fence
 from homing.database.postgres.locks import lock_number
 from homing.database.postgres.statements import definitions
 from homing.errors import StoreTooNew
@@ -47,6 +48,7 @@ def migrate(transaction: PostgresTransaction, schema: str, component: str, steps
             sql.SQL("INSERT INTO {}(component, number) VALUES (%s, %s)").format(_table(schema)), (component, number)
         )
         logger.info("schema %s: applied step %d of %s", schema, number, component)
+    extend_fence(connection)
 
 
 def applied(connection: Connection, schema: str, component: str) -> int:

@@ -8,10 +8,10 @@ from fastapi import APIRouter, UploadFile
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from homing.documents.file_name import file_name
 from homing.errors import InvalidArgument, NotFound
 from homing.files.formats import format_of
 from homing.knowledge import FileInfo, Uploaded, prompt_block
-from homing.knowledge.file_name import file_name
 from homing.server.access import Caller, Reading, Writing
 from homing.server.body import Answer, Body, Limit, Name, Query
 from homing.server.failures import FailureBody
@@ -87,11 +87,11 @@ def upload_file(file: UploadFile, caller: Writing) -> FileUploaded | JSONRespons
     """Upload a file (txt, md, pdf, docx, xlsx, epub); one of the same name is replaced.
 
     A small one is embedded when this answers. A large one is answered with 202 and a job, whose result is what a small
-    one is answered with; the file of that name which was there before is found until the job is done.
+    one is answered with. It replaces the file of that name in one step, as soon as it is read.
     """
     content, name = file.file.read(), file_name(file.filename or "")
     if len(content) <= SMALL:
-        return _uploaded(caller.app.knowledge(caller.user).upload(content, name), caller)
+        return _uploaded(caller.app.knowledge(caller.user).upload(content, name))
     # What can be said at once is not left to the job.
     format_of(name, content)
     return JSONResponse(told(_begun(content, name, caller).view).model_dump(), status_code=202)
@@ -104,8 +104,6 @@ def search_files(body: KnowledgeSearch, caller: Reading) -> KnowledgeFound:
     names = None if body.file_names is None else [name for name in body.file_names if _can_exist(name)]
     base = caller.app.knowledge(caller.user)
     found = base.search(body.query, limit=body.limit, min_similarity=body.min_similarity, files=names)
-    if found.mode != "keyword" and not found.degraded:
-        caller.service.catching_up.look(caller.user, base)
     group = caller.service.metrics.searched(group_of("knowledge", body.query, found))
     return KnowledgeFound(**dict(group), prompt=prompt_block(found))
 
@@ -128,14 +126,12 @@ def _begun(content: bytes, name: str, caller: Caller) -> Job:
     def work(report: Report) -> dict[str, Any]:
         # The folder of the user stays open for as long as the job lasts.
         with caller.service.tenants.lease(caller.user) as app:
-            return _uploaded(app.knowledge(caller.user).upload(content, name, progress=report), caller).model_dump()
+            return _uploaded(app.knowledge(caller.user).upload(content, name, progress=report)).model_dump()
 
     return caller.service.jobs.submit("upload", name, work, user=caller.user, shared=False, at_once=UPLOADS)
 
 
-def _uploaded(done: Uploaded, caller: Caller) -> FileUploaded:
-    if not done.file.embedded:
-        caller.service.catching_up.missed(caller.user)
+def _uploaded(done: Uploaded) -> FileUploaded:
     return FileUploaded(file=_told(done.file), replaced=done.replaced, unchanged=done.unchanged, notes=list(done.notes))
 
 

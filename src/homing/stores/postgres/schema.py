@@ -1,7 +1,8 @@
 """The tables of the store. Steps are only ever added: what was released is never edited.
 
 Every table that holds somebody's data has a `user_id`, empty for what belongs to nobody in particular, so that a policy
-can fence it (fence.py). A collection belongs to one user: two users may have collections, and ids, of the same name.
+can fence it (`database.postgres.fence`). A collection belongs to one user: two users may have collections, and ids, of
+the same name.
 """
 
 from __future__ import annotations
@@ -69,16 +70,13 @@ CREATE INDEX words_by_collection ON words(collection);
 CREATE INDEX words_by_slot ON words USING gin (slots);
 """
 
-FENCED = ("collections", "tallies", "held", "records", "words")
-"""The tables with rows of users, beside those of vectors."""
-
 
 def _create(transaction: Transaction) -> None:
     """Make the tables; where one of these exists, the schema is somebody else's."""
     [(foreign,)] = transaction.rows(
         "SELECT string_agg(tablename, ', ' ORDER BY tablename) FROM pg_tables "
         "WHERE schemaname = current_schema() AND tablename = ANY($1)",
-        ["spaces", *FENCED],
+        ["spaces", "collections", "tallies", "held", "records", "words"],
     )
     if foreign:
         raise StoreCorrupt(

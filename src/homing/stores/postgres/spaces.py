@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
+from homing.database.postgres.fence import extend_fence
 from homing.database.postgres.locks import lock_number
 from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
 from homing.stores.arguments import is_encodable
 from homing.stores.postgres.collection import Collection, find, rows_in
-from homing.stores.postgres.fence import fence_table, is_fenced
 from homing.stores.postgres.schema import WIDEST, create_vector_table, vector_table
 from homing.stores.postgres.tallies import Tally, add_tally
 
@@ -127,8 +127,7 @@ def create_space(schema: str, model: str, dimensions: int, connection: Connectio
         if row is None:
             return
         create_vector_table(connection, row[0], dimensions)
-        if is_fenced(connection):
-            fence_table(connection, vector_table(row[0]))
+        extend_fence(connection)
 
 
 def checked_model(model: object, dimensions: int) -> None:

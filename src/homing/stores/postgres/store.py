@@ -11,6 +11,7 @@ from homing.database.postgres.address import Address
 from homing.database.postgres.configuration import STATEMENT_TIMEOUT
 from homing.database.postgres.database import PostgresDatabase
 from homing.database.postgres.driver import Connection
+from homing.database.postgres.fence import raise_fence
 from homing.database.postgres.sessions import T, Work
 from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
@@ -19,7 +20,6 @@ from homing.stores.batches import batches
 from homing.stores.filters import wanted
 from homing.stores.postgres import checkup, keyword_search, models, text_search, vector_search, writing
 from homing.stores.postgres.collection import Collection, find, listed
-from homing.stores.postgres.fence import raise_fence
 from homing.stores.postgres.indexing import Indexing
 from homing.stores.postgres.matches import SHOWN, ids_of, match, records_after, records_with_ids
 from homing.stores.postgres.measuring import measure
@@ -41,7 +41,7 @@ class PostgresStore:
 
     A database that was given is left open when the store is closed, and `read_url`, `schema` and `statement_timeout`
     are its own. `for_user` gives the store of one user. `row_security` makes the server keep users apart as well; see
-    fence.py.
+    `database.postgres.fence`.
     """
 
     def __init__(

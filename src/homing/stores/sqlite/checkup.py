@@ -18,6 +18,7 @@ from homing.text.tokens import tokens
 
 def findings(connection: apsw.Connection) -> Iterator[str]:
     """What is wrong, a sentence each. Reads everything: seconds for a million records."""
+    keywords.look_again(connection)
     damage = [text for (text,) in rows(connection, "PRAGMA quick_check(5)") if text != "ok"]
     if damage:
         yield f"the file is damaged: {'; '.join(damage)}"

@@ -1,4 +1,4 @@
-"""Chunks of 1000 characters that share 150."""
+"""Windows of 1000 characters that share 150."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homing.errors import InvalidArgument
-from homing.knowledge import chunks
+from homing.text.windows import windows
 
 CHINESE = "".join(f"第{n}句讲的是检索系统如何把文字变成向量，再和关键词的结果融合在一起。" for n in range(200))
 ENGLISH = " ".join(f"Sentence {n} says how a retrieval engine fuses both of its legs." for n in range(200))
 
 
 @pytest.mark.parametrize(("text", "end"), [(CHINESE, "。"), (ENGLISH, ".")])
-def test_chunks_are_whole_sentences_in_both_languages(text: str, end: str) -> None:
-    found = chunks(text)
+def test_windows_are_whole_sentences_in_both_languages(text: str, end: str) -> None:
+    found = windows(text)
     assert len(found) > 5
     for one in found:
         assert len(one.text) <= 1000
@@ -29,36 +29,36 @@ def test_chunks_are_whole_sentences_in_both_languages(text: str, end: str) -> No
 
 @pytest.mark.parametrize("text", [CHINESE, ENGLISH])
 def test_neighbours_share_about_150_characters(text: str) -> None:
-    found = chunks(text)
+    found = windows(text)
     for one, following in pairwise(found):
         assert 80 <= one.end - following.start <= 150
 
 
-def test_a_short_text_is_one_chunk() -> None:
-    assert [one.text for one in chunks("\n 两个字 \n")] == ["两个字"]
+def test_a_short_text_is_one_window() -> None:
+    assert [one.text for one in windows("\n 两个字 \n")] == ["两个字"]
 
 
 def test_a_paragraph_border_is_preferred() -> None:
     first = "段落一的句子写在这里。" * 70
-    found = chunks(f"{first}\n\n{'段落二的句子写在那里。' * 70}")
+    found = windows(f"{first}\n\n{'段落二的句子写在那里。' * 70}")
     assert found[0].text == first
 
 
 def test_text_without_any_border_is_cut_between_characters() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
-    found = chunks(family * 500)
+    found = windows(family * 500)
     assert all(one.text.startswith("\U0001f468") and not one.text.endswith("\u200d") for one in found)
-    assert chunks("无" * 2500)[1].start == 850
+    assert windows("无" * 2500)[1].start == 850
 
 
 def test_what_says_nothing_is_left_out() -> None:
-    assert chunks("* * *\n\n---\n") == []
-    assert chunks("") == []
+    assert windows("* * *\n\n---\n") == []
+    assert windows("") == []
 
 
-def test_an_overlap_of_half_a_chunk_is_refused() -> None:
+def test_an_overlap_of_half_a_window_is_refused() -> None:
     with pytest.raises(InvalidArgument):
-        chunks("text", size=100, overlap=50)
+        windows("text", size=100, overlap=50)
 
 
 @settings(max_examples=150, deadline=None)
@@ -67,8 +67,8 @@ def test_an_overlap_of_half_a_chunk_is_refused() -> None:
     st.integers(20, 60),
     st.integers(0, 9),
 )
-def test_every_word_is_in_a_chunk_and_chunks_are_in_order(text: str, size: int, overlap: int) -> None:
-    found = chunks(text, size=size, overlap=overlap)
+def test_every_word_is_in_a_window_and_windows_are_in_order(text: str, size: int, overlap: int) -> None:
+    found = windows(text, size=size, overlap=overlap)
     covered = {at for one in found for at in range(one.start, one.end)}
     assert {at for at, char in enumerate(text) if char.isalnum()} <= covered
     assert all(len(one.text) <= size and one.text == text[one.start : one.end] for one in found)

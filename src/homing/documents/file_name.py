@@ -1,4 +1,4 @@
-"""What a file is called in a knowledge base, whatever a browser, a person or an attacker calls it."""
+"""What an uploaded file is called, whatever a browser, a person or an attacker calls it."""
 
 from __future__ import annotations
 

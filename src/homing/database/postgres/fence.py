@@ -13,32 +13,39 @@ from __future__ import annotations
 
 from homing.database.postgres.driver import Connection
 from homing.database.postgres.locks import lock_number
-from homing.stores.postgres.schema import FENCED, vector_table
 
 # A session that never said who asks reads as nobody: it sees what belongs to nobody in particular, and no user's rows.
 _POLICY = "user_id = coalesce(current_setting('homing.user_id', true), '')"
+# The tables with rows of users. Others may share the schema with us, and have a column of that name.
+_TABLES = (
+    "SELECT relname, relrowsecurity FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
+    "AND relkind = 'r' AND relname ~ "
+    "'^(collections|tallies|held|records|words|vectors_[0-9]+|documents|document_(blocks|chunks|settings))$'"
+)
 
 
 def raise_fence(connection: Connection, schema: str) -> None:
-    """Fence every table with users' rows. Once up it stays up, for every store on this schema."""
+    """Fence every table with users' rows. Once up it stays up, for every table that is made in this schema."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
-        if is_fenced(connection):
-            return
-        spaces = connection.execute("SELECT id FROM spaces").fetchall()
-        for table in (*FENCED, *(vector_table(space) for (space,) in spaces)):
-            fence_table(connection, table)
+        _fence_all(connection)
 
 
-def fence_table(connection: Connection, table: str) -> None:
-    """Put the policy on one table."""
-    connection.execute(
-        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY; "
-        f"CREATE POLICY own_rows ON {table} USING ({_POLICY}) WITH CHECK ({_POLICY})"
-    )
+def extend_fence(connection: Connection) -> None:
+    """Fence the tables that were just made, where the fence is up."""
+    if is_fenced(connection):
+        _fence_all(connection)
 
 
 def is_fenced(connection: Connection) -> bool:
     """Whether the fence is up in the schema that this connection looks at."""
-    row = connection.execute("SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('records')").fetchone()
-    return bool(row and row[0])
+    return any(fenced for _, fenced in connection.execute(_TABLES).fetchall())
+
+
+def _fence_all(connection: Connection) -> None:
+    for table, fenced in connection.execute(_TABLES).fetchall():
+        if not fenced:
+            connection.execute(
+                f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY; "
+                f"CREATE POLICY own_rows ON {table} USING ({_POLICY}) WITH CHECK ({_POLICY})"
+            )

@@ -1,4 +1,4 @@
-"""A text in overlapping chunks of so many characters, cut between sentences in Chinese and English."""
+"""A text in overlapping windows of so many characters, cut between sentences in Chinese and English."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MEANS_SOMETHING = re.compile(r"[^\W_]|[\u2190-\u2bff\U0001f000-\U0001faff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Window:
     """A stretch of a text: `text == original[start:end]`, with no white space at its borders."""
 
     start: int
@@ -28,15 +28,15 @@ class Chunk:
     text: str
 
 
-def chunks(text: str, *, size: int = SIZE, overlap: int = OVERLAP) -> list[Chunk]:
-    """The chunks of a text in order: at most `size` characters each, about `overlap` of them shared with the next.
+def windows(text: str, *, size: int = SIZE, overlap: int = OVERLAP) -> list[Window]:
+    """The windows of a text in order: at most `size` characters each, about `overlap` of them shared with the next.
 
-    A chunk ends where a paragraph does, else a sentence, else a clause, and begins at the start of a sentence; only
-    what has none of these for half a chunk is cut anywhere, and never inside an emoji or between a letter and its
-    accent. Every word of the text is in a chunk. Takes time in proportion to the text.
+    A window ends where a paragraph does, else a sentence, else a clause, and begins at the start of a sentence; only
+    what has none of these for half a window is cut anywhere, and never inside an emoji or between a letter and its
+    accent. Every word of the text is in a window. Takes time in proportion to the text.
     """
     if not 0 <= overlap * 2 < size:
-        raise InvalidArgument(f"chunks of {size} characters cannot share {overlap}; less than half is possible")
+        raise InvalidArgument(f"windows of {size} characters cannot share {overlap}; less than half is possible")
     breaks = _Breaks(text)
     found = []
     begin = 0
@@ -46,7 +46,7 @@ def chunks(text: str, *, size: int = SIZE, overlap: int = OVERLAP) -> list[Chunk
         if _MEANS_SOMETHING.search(piece):
             start = begin + len(piece) - len(piece.lstrip())
             stop = end - len(piece) + len(piece.rstrip())
-            found.append(Chunk(start, stop, text[start:stop]))
+            found.append(Window(start, stop, text[start:stop]))
         if end == len(text):
             break
         begin = breaks.start(end - overlap, end) if overlap else end
@@ -63,7 +63,7 @@ class _Breaks:
         self._sentences = sorted(lines.union(sentence_ends(text, 0, len(text))))
 
     def end(self, begin: int, size: int) -> int:
-        """Where a chunk that begins here ends."""
+        """Where a window that begins here ends."""
         if begin + size >= len(self._text):
             return len(self._text)
         earliest, latest = begin + size // 2, begin + size
@@ -74,7 +74,7 @@ class _Breaks:
         return between_characters(self._text, begin, latest)
 
     def start(self, earliest: int, end: int) -> int:
-        """Where the next chunk begins, so that it repeats what stands between `earliest` and `end`."""
+        """Where the next window begins, so that it repeats what stands between `earliest` and `end`."""
         for places in (self._sentences, self._clauses(earliest, end)):
             at = bisect_left(places, earliest)
             # The whole of a sentence that is longer than the overlap would be too much; its last clauses will do.
