@@ -21,16 +21,19 @@ from homing.documents.checking import disagreements
 from homing.engine import Engine
 from homing.errors import NotFound
 from homing.memory import Memory
+from homing.skills import SkillService
 from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 
 ROUNDS = int(os.environ.get("HOMING_SOAK_ROUNDS", "4"))
 WRITERS = ("a", "b", "c")
 
+SKILL = "skills"
+
 State = dict[tuple[str, str], str]
-"""What a document, an upload or a memory says, by kind and name; nothing where it was deleted."""
-KINDS = {"save": "soak", "delete": "soak", "upload": "uploads", "remove": "uploads"}
-"""The project that an operation on documents is about; all others are about memory."""
+"""What a document, an upload, a memory or a skill says, by kind and name; nothing where it was deleted."""
+KINDS = {"save": "soak", "delete": "soak", "upload": "uploads", "remove": "uploads", "index": SKILL, "unindex": SKILL}
+"""The project that an operation on documents is about, or that it is about skills; all others are about memory."""
 
 
 def apply(state: State, name: str, key: str, text: str) -> State:
@@ -82,11 +85,13 @@ def outcomes(before: list[State], lines: list[str]) -> list[State]:
     return [state] if under_way is None else [state, apply(state, *under_way)]
 
 
-def observed(documents: DocumentService, memory: Memory, state: State) -> State:
+def observed(documents: DocumentService, memory: Memory, skills: SkillService, state: State) -> State:
     """What is really there of what a state speaks of."""
     found: State = {}
     for kind, key in state:
-        if kind != "memory":
+        if kind == SKILL:
+            found[kind, key] = said_by(skills, key)
+        elif kind != "memory":
             try:
                 found[kind, key] = documents.text(kind, key)
             except NotFound:
@@ -95,6 +100,29 @@ def observed(documents: DocumentService, memory: Memory, state: State) -> State:
             entry = memory.get("knowledge", [key]).get(key)
             found[kind, key] = "" if entry is None else entry.text
     return found
+
+
+def skills_of(engine: Engine, folder: Path) -> SkillService:
+    return SkillService(lambda: engine, folder)
+
+
+def said_by(skills: SkillService, name: str) -> str:
+    """What a skill says, as it was given."""
+    try:
+        skill = skills.get_skill(name)
+    except NotFound:
+        return ""
+    return f"{skill.description}\n\n{skill.body}"
+
+
+def check_skills(skills: SkillService) -> None:
+    """Every passage belongs to a skill, and is one of those that its body has."""
+    store = skills.engine.store
+    heads = store.ids("skills")
+    assert {one.rpartition("#")[0] for one in store.ids("skills.passages")} <= set(heads)
+    for head in heads:
+        parts = [one for one in store.ids("skills.passages") if one.rpartition("#")[0] == head]
+        assert sorted(parts) == sorted(f"{head}#{number}" for number in range(len(parts)))
 
 
 @pytest.mark.slow
@@ -106,12 +134,14 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
         run_round(path, number, model, states)
         engine = Engine(SqliteStore(path), FakeEmbedder(32, model=model))
         documents, memory = DocumentService(engine), Memory(engine)
+        skills = skills_of(engine, tmp_path)
         for name in WRITERS:
             both = {**states[name][0], **states[name][-1]}
-            seen = observed(documents, memory, both)
+            seen = observed(documents, memory, skills, both)
             assert any(seen == {key: state.get(key, "") for key in both} for state in states[name]), (number, name)
             states[name] = [seen]
         assert engine.store.check() == []
+        check_skills(skills)
         assert list(disagreements(engine.database, engine.store)) == []
         held = [
             (project.id, chunk)
@@ -122,7 +152,8 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
         assert sorted(engine.store.ids("paragraphs")) == sorted(chunk.id for _, chunk in held)
         if number % 4 == 3:
             assert engine.flush(120)
-            assert engine.store.pending("paragraphs") == engine.store.pending("knowledge") == 0
+            for collection in ("paragraphs", "knowledge", "skills", "skills.passages"):
+                assert engine.store.pending(collection) == 0
             assert {one.model for one in engine.store.records("paragraphs")} <= {f"fake/{model}@32"}
             for project, chunk in held:
                 word = chunk.text.split()[0]
@@ -130,5 +161,7 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_behind(tmp_path: Path
                 assert chunk.id in [hit.id for hit in found]
                 assert all(word in hit.text.split() for hit in found)
             assert all(file.embedded for file in documents.uploads())
+            for skill in skills.list_skills():
+                assert skills.find_relevant_skills(skill.name, limit=1)[0].id == skill.id
         engine.close()
         engine.store.close()

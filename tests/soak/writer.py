@@ -1,4 +1,4 @@
-"""Writes documents, uploads and memories until it is killed, and says what it began and what returned."""
+"""Writes documents, uploads, memories and skills until it is killed, and says what it began and what returned."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from random import Random
 from homing.documents import DocumentService
 from homing.engine import Engine
 from homing.memory import Memory
+from homing.skills import Skill, SkillService
 from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 
 DOCUMENTS = 4
 UPLOADS = 3
 MEMORIES = 12
+SKILLS = 6
 
 
 def tell(kind: str, operation: list[str]) -> None:
@@ -28,13 +30,13 @@ def letters(number: int) -> str:
 
 
 def operation(chance: Random, writer: str, number: int) -> list[str]:
-    """Something to do: to a document, a file or a memory of this writer alone, or to one that all of them write."""
+    """Something to do: to a document, file, memory or skill of this writer alone, or to one that all of them write."""
     word = f"{writer}q{letters(number)}"
     paragraphs = [
         f"{word}x{letters(at)} 灯塔 lighthouse keeper {chance.randrange(1000)}" for at in range(chance.randint(1, 6))
     ]
     sentences = [f"{word}y{letters(at)} 海鸟 seabird {chance.randrange(1000)}." for at in range(chance.randint(1, 90))]
-    match chance.randrange(12):
+    match chance.randrange(16):
         case 0 | 1 | 2:
             return ["save", f"{writer}-{chance.randrange(DOCUMENTS)}", "\n\n".join(paragraphs)]
         case 3:
@@ -49,6 +51,16 @@ def operation(chance: Random, writer: str, number: int) -> list[str]:
             return ["remove", f"{writer}-{chance.randrange(UPLOADS)}.txt", ""]
         case 10:
             return ["upload", "shared.txt", " ".join(sentences)]
+        case 11 | 12:
+            return [
+                "index",
+                f"{writer}-{chance.randrange(SKILLS)}",
+                f"{word} 技能 skill\n\n" + "\n\n".join(paragraphs) * 8,
+            ]
+        case 13:
+            return ["unindex", f"{writer}-{chance.randrange(SKILLS)}", ""]
+        case 14:
+            return ["index", "shared", f"{word} 共用 shared\n\n" + "\n\n".join(paragraphs) * 8]
         case _:
             return ["forget", f"{writer}-{chance.randrange(MEMORIES)}", ""]
 
@@ -57,6 +69,7 @@ def main(path: str, writer: str, seed: str, model: str) -> None:
     chance = Random(int(seed))
     engine = Engine(SqliteStore(Path(path)), FakeEmbedder(32, model=model))
     documents, memory = DocumentService(engine, settle=0.0), Memory(engine)
+    skills = SkillService(lambda: engine, Path(path).parent)
     engine.start()
     tell("ready", [])
     for number in range(1_000_000):
@@ -75,6 +88,11 @@ def main(path: str, writer: str, seed: str, model: str) -> None:
                 memory.remember("knowledge", text, entry_id=key)
             case "forget":
                 memory.forget("knowledge", [key])
+            case "index":
+                described, _, body = text.partition("\n\n")
+                skills.index_skill(Skill(key, described, body=body))
+            case "unindex":
+                skills.remove_skill(key)
         tell("done", asked)
 
 
