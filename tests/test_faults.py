@@ -19,7 +19,6 @@ HOME = Path(homing.__file__).parent / "examples" / "home.json"
 STORY = "林婉推开窗，看见灯塔亮了。\n\nThe harbour was empty at dawn."
 # Scans and uploads wait for their vectors; a provider that does not exist is no model to them.
 WITHOUT_SLOW = [one for one in FAULTS if one != "slow"]
-CONSTRUCTED = [one for one in WITHOUT_SLOW if not one.startswith("misspelt")]
 
 
 @pytest.fixture(params=FAULTS)
@@ -108,16 +107,23 @@ def test_a_file_is_kept_listed_found_and_deleted(app: Homing, by_words: Ask) -> 
     assert app.store.check() == []
 
 
-@pytest.mark.parametrize("model", WITHOUT_SLOW, indirect=True)
-def test_skills_are_scanned_and_found(model: Faulty, app: Homing, tmp_path: Path) -> None:
+def test_skills_are_scanned_found_listed_and_removed(
+    model: Faulty, app: Homing, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write_skill(tmp_path / "skills", "git", front("git-commit", "生成Git提交信息"))
-    assert app.skills.scan(tmp_path / "skills").degraded
+    end = model.begin(lambda: app.skills.scan(tmp_path / "skills"))
+    before = len(warnings(caplog.records))
+    assert before <= 1
     found = app.skills.find_relevant_skills("提交")
-    assert ([one.name for one in found], found.mode) == (["git-commit"], "keyword")
-    if model.fault in CONSTRUCTED:
-        assert found.degraded
-        assert model.is_reason(found.reason)
-        assert found.notice is not None
+    assert ([one.name for one in found], found.mode, found.degraded) == (["git-commit"], "keyword", True)
+    assert model.is_reason(found.reason), found.reason
+    assert found.notice is not None
+    assert len(warnings(caplog.records)) == before + 1
+    assert end().degraded or model.fault == "slow"
+    assert [one.name for one in app.skills.list_skills()] == ["git-commit"]
+    assert app.skills.remove_skill("git-commit") == 1
+    assert app.skills.list_skills() == []
+    assert app.store.check() == []
 
 
 @pytest.mark.parametrize("model", WITHOUT_SLOW, indirect=True)

@@ -194,7 +194,9 @@ class Homing:
         """Folders with a SKILL.md, and the right one for a request."""
         from homing.skills.service import SkillService
 
-        return SkillService(lambda: self.engine, self.settings.data) if self._shared is None else self._shared.skills
+        if self._shared is not None:
+            return self._shared.skills
+        return SkillService(lambda: self.engine, self.settings.data, deadline=self.settings.search.deadline)
 
     def folder(self, folder: str | Path) -> FollowedFolder:
         """The text files below a folder, as documents of a project that follows it."""

@@ -37,11 +37,15 @@ MAX_SAME_SHARE = 0.4
 MIN_DEPTH = 20
 """Texts that each leg brings at least."""
 EXCERPT = 200
+DEADLINE = 5.0
+"""Seconds that an answer waits for the model and the store."""
 
 PARTS = (Part(HEADS), Part(PASSAGES, owner_of, BODY_MARGIN))
 
 
-def find(index: SkillIndex, query: str, limit: int, threshold: float | None) -> FoundSkills:
+def find(
+    index: SkillIndex, query: str, limit: int, threshold: float | None, *, deadline: float = DEADLINE
+) -> FoundSkills:
     """The skills that fit, the best first, at most `limit`, none below the threshold."""
     checked_limit(limit)
     if not isinstance(query, str) or not query.strip():
@@ -52,7 +56,7 @@ def find(index: SkillIndex, query: str, limit: int, threshold: float | None) -> 
         PARTS,
         store=index.store,
         embedder=index.engine.models,
-        options=HybridOptions(limit=limit, depth=max(MIN_DEPTH, 2 * limit)),
+        options=HybridOptions(limit=limit, depth=max(MIN_DEPTH, 2 * limit), deadline=deadline),
         also=named,
         on_failure=_warn,
     )

@@ -18,7 +18,7 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine
 from homing.errors import EmbeddingError, NotFound
 from homing.records import VectorRecord
-from homing.skills.finding import find
+from homing.skills.finding import DEADLINE, find
 from homing.skills.hits import FoundSkills
 from homing.skills.index import SkillIndex
 from homing.skills.indexing import HEADS, content_of
@@ -47,9 +47,10 @@ class SkillService:
     the same `folder`, one runs at a time.
     """
 
-    def __init__(self, open_engine: Callable[[], Engine], folder: str | Path) -> None:
+    def __init__(self, open_engine: Callable[[], Engine], folder: str | Path, *, deadline: float = DEADLINE) -> None:
         self._open_engine = open_engine
         self._folder = Path(folder)
+        self._deadline = deadline
 
     @cached_property
     def engine(self) -> Engine:
@@ -120,7 +121,7 @@ class SkillService:
 
         Where the model fails, a warning is logged and keywords answer. Raises RetrievalFailed where the store fails.
         """
-        return find(self._index, query, limit, threshold)
+        return find(self._index, query, limit, threshold, deadline=self._deadline)
 
     def get_embedding(self, skill: Skill | Mapping[str, Any]) -> Vector | None:
         """The vector of a skill's name, description and tags by the default model; None where it fails (a warning).
