@@ -28,6 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"memory", "devices", "documents", "skills", "evaluation", "resolve", "testing"}),
     frozenset({"doctor", "knowledge", "moving"}),
     frozenset({"app"}),
+    frozenset({"operations"}),
     frozenset({"mcp", "channels"}),
     frozenset({"server", "ipc"}),
     frozenset({"cli"}),

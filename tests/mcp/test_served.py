@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from homing.database.sqlite import SqliteDatabase
-from homing.server.access import Scope
+from homing.operations.operation import Scope
 from homing.server.tokens import Tokens
 from tests.mcp.furnished import call, data_of, error_of, furnish
 from tests.mcp.test_http import as_user

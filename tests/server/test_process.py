@@ -169,10 +169,10 @@ def test_a_token_from_the_shell_opens_the_server_until_it_is_revoked(tmp_path: P
     assert run("tokens", "create", "--scope", "all", "--data", "data", cwd=tmp_path).returncode == 3
 
 
-@pytest.mark.parametrize("command", ["serve", "tokens list", "tokens create"])
-def test_without_its_libraries_it_names_the_extra(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(("command", "status"), [("serve", 3), ("tokens list", 0), ("tokens create", 0)])
+def test_without_its_libraries_it_names_the_extra(tmp_path: Path, command: str, status: int) -> None:
     code = "import sys; sys.modules['fastapi'] = None; from homing.cli.main import run; run()"
     arguments = [sys.executable, "-c", code, *command.split(), "--data", "data"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 3
-    assert "pip install 'homing[server]'" in done.stderr
+    assert done.returncode == status, done.stderr
+    assert ("pip install 'homing[server]'" in done.stderr) == (status == 3)

@@ -17,7 +17,7 @@ import pytest
 
 import homing
 from homing.config import Settings
-from homing.server.access import SCOPES, Scope
+from homing.operations.operation import SCOPES, Scope
 from homing.server.application import create_app
 from homing.server.tokens import Tokens
 from tests.server.contents import HOME, MEMORIES, NOVEL

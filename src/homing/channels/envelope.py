@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from homing.channels.problems import LONGEST_NAME, problem
 from homing.errors import (
     Backpressure,
     Canceled,
@@ -22,6 +21,7 @@ from homing.errors import (
     RetrievalFailed,
     StoreError,
 )
+from homing.operations.problems import LONGEST_NAME, problem
 
 Envelope = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from homing.channels.problems import NO_NUL
 from homing.documents.searching import Offsets
+from homing.operations.problems import NO_NUL
 
 Name = Annotated[str, Field(min_length=1, max_length=512, pattern=NO_NUL)]
 Query = Annotated[str, Field(max_length=100_000)]

@@ -13,7 +13,6 @@ import typer
 from homing.cli.opened import opened
 from homing.cli.options import Data, Json
 from homing.cli.output import console, print_json
-from homing.cli.serve import server_extra
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Create a token and show it, this once. From then on the server asks everybody for one."""
-    with server_extra():
-        from homing.server.access import SCOPES
+    from homing.operations.operation import SCOPES
 
     reach = next((one for one in SCOPES if one == scope), None)
     if reach is None:
@@ -89,8 +87,7 @@ def revoke(
 @contextmanager
 def tokens_of(data: Path | None) -> Iterator[Tokens]:
     """The tokens of a data folder, or of the one that is set."""
-    with server_extra():
-        from homing.server.tokens import Tokens
+    from homing.server.tokens import Tokens
 
     with opened(data) as homing:
         yield Tokens(homing.database)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from homing.app import Homing
 from homing.errors import Forbidden
+from homing.operations.operation import SCOPES, Scope
 from homing.server.tenants import OWNER
 
 if TYPE_CHECKING:
     from homing.server.service import Service
-
-Scope = Literal["read", "write", "admin"]
-"""What a token may do; each includes the ones before it."""
-SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from homing.errors import StoreError, Unauthorized
+from homing.operations.operation import Scope as Reach
 from homing.server.access import Caller
-from homing.server.access import Scope as Reach
 from homing.server.rate_limit import RateLimit
 from homing.server.service import Service
 from homing.server.tenants import OWNER

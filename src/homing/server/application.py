@@ -18,6 +18,7 @@ from homing.app import Homing
 from homing.errors import ConfigError, HomingError
 from homing.server.addresses import Addresses
 from homing.server.admission import PAGE, PAGE_FOLDER, PUBLIC, Admission
+from homing.server.binding import operations_router
 from homing.server.body_limit import BodyLimit
 from homing.server.capacity import Capacity
 from homing.server.entrance import Entrance
@@ -28,24 +29,7 @@ from homing.server.mcp_endpoint import mcp_endpoint
 from homing.server.methods import Methods, check_method
 from homing.server.openai_api import openai_router
 from homing.server.request_id import HEADER
-from homing.server.routes import (
-    devices,
-    doctor,
-    documents,
-    evaluations,
-    examples,
-    files,
-    health,
-    ipc,
-    jobs,
-    knowledge,
-    memory,
-    metrics,
-    models,
-    page,
-    search,
-    skills,
-)
+from homing.server.routes import files, health, ipc, jobs, knowledge, metrics, page
 from homing.server.routes.map import router as map_router
 from homing.server.service import Service
 from homing.server.tokens import Tokens
@@ -53,18 +37,10 @@ from homing.server.tokens import Tokens
 ROUTERS = (
     health.router,
     metrics.router,
-    doctor.router,
-    search.router,
-    skills.router,
-    documents.router,
+    operations_router(),
     files.router,
-    memory.router,
     knowledge.router,
-    devices.router,
-    models.router,
     jobs.router,
-    evaluations.router,
-    examples.router,
     ipc.router,
     map_router,
     page.router,

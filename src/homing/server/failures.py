@@ -39,7 +39,7 @@ from homing.errors import (
     UnsupportedFile,
 )
 from homing.meanings import in_chinese
-from homing.server.body import Answer
+from homing.operations.models import Output
 from homing.server.problems import in_words, problems_of
 from homing.server.request_id import REQUEST_ID
 
@@ -74,14 +74,14 @@ STATUSES: tuple[tuple[type[HomingError], int], ...] = (
 MALFORMED_JSON = "the body cannot be read as JSON; send one JSON object, whole and in UTF-8"
 
 
-class FailureNotice(Answer):
+class FailureNotice(Output):
     """What went wrong, for a person, in both languages."""
 
     zh: str
     en: str
 
 
-class Failure(Answer):
+class Failure(Output):
     """What went wrong: a stable `code`, a message that says what to do next, and a notice for people."""
 
     code: str
@@ -91,7 +91,7 @@ class Failure(Answer):
     request_id: str
 
 
-class FailureBody(Answer):
+class FailureBody(Output):
     """The body of every answer that is not a success."""
 
     error: Failure

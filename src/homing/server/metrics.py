@@ -13,7 +13,6 @@ from homing.embedders.observed import BOUNDS, Observed
 from homing.embedders.resilient import Resilient
 from homing.embedders.wrapper import layers
 from homing.records import Mode
-from homing.server.found import FoundGroup
 
 if TYPE_CHECKING:
     from homing.server.tenants import Tenants
@@ -48,11 +47,6 @@ class Metrics:
         """A request was answered. `route` is the pattern, not the path: paths hold people's names for things."""
         self._requests.labels(method, route, str(status)).inc()
         self._latency.labels(method, route).observe(seconds)
-
-    def searched(self, group: FoundGroup) -> FoundGroup:
-        """Counts a search and hands it back."""
-        self.heard(group.source, group.mode, group.degraded)
-        return group
 
     def heard(self, source: str, mode: Mode, degraded: bool) -> None:
         """Counts a search of whatever door it came through."""

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
 from pydantic import BaseModel
 
-from homing.channels.problems import LONGEST_NAME, UNKNOWN, problem
+from homing.operations.problems import LONGEST_NAME, UNKNOWN, problem
 
 AS_JSON = "should be a JSON object, sent with `content-type: application/json`"
 AS_FILE = "should be a file: send multipart/form-data in which its part has a filename"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from homing.database import Database, Row, Step, Transaction
 from homing.errors import InvalidArgument, NotFound, Unauthorized
-from homing.server.access import SCOPES, Scope
+from homing.operations.operation import SCOPES, Scope
 
 PREFIX = "hmg"
 COMPONENT = "tokens"

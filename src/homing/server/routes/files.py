@@ -8,8 +8,8 @@ from fastapi import APIRouter, UploadFile
 from pydantic import Field
 
 from homing.files import read_file
+from homing.operations.models import Output
 from homing.server.access import Reading
-from homing.server.body import Answer
 from homing.server.failures import FailureBody
 
 router = APIRouter(prefix="/files", tags=["documents"])
@@ -19,7 +19,7 @@ UNSUPPORTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-class FileRead(Answer):
+class FileRead(Output):
     """The text of a file; `notes` say what a person should know about the reading, such as pages without text."""
 
     text: str

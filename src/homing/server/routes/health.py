@@ -13,8 +13,8 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.resilient import Resilient
 from homing.embedders.wrapper import layers
 from homing.errors import EmbeddingError, HomingError
+from homing.operations.models import Output
 from homing.server.access import Caller
-from homing.server.body import Answer
 
 router = APIRouter(tags=["health"])
 
@@ -23,7 +23,7 @@ LASTING = frozenset({"MODEL_NOT_READY", "INVALID_KEY", "MODEL_UNKNOWN", "EMBEDDI
 """Failures of a model that do not pass by themselves, and have nothing to do with the texts it was given."""
 
 
-class ModelHealth(Answer):
+class ModelHealth(Output):
     """The embedding model. `state` is `off` where searching is by keywords only."""
 
     state: Literal["ok", "unavailable", "off"]
@@ -31,7 +31,7 @@ class ModelHealth(Answer):
     reason: str | None = Field(examples=["PROVIDER_UNAVAILABLE"])
 
 
-class StoreHealth(Answer):
+class StoreHealth(Output):
     """The store, and how much waits to be embedded."""
 
     state: Literal["ok", "failing"]
@@ -40,7 +40,7 @@ class StoreHealth(Answer):
     given_up: int
 
 
-class Health(Answer):
+class Health(Output):
     """Whether the server works: `degraded` answers by keywords, `failing` cannot answer.
 
     On a server with tokens, those who have none learn `status` and `version` only.

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from homing.operations.models import Output
 from homing.server.access import Caller, Reading, Writing
-from homing.server.body import Answer
 from homing.server.jobs import Event, Job, JobView
 from homing.server.service import Service
 
@@ -28,14 +28,14 @@ LOOK_UP = 0.5
 """Seconds after which a stream looks whether the server is about to end."""
 
 
-class JobError(Answer):
+class JobError(Output):
     """Why a job failed."""
 
     code: str = Field(examples=["STORE_BUSY"])
     message: str
 
 
-class JobTold(Answer):
+class JobOut(Output):
     """A job: `done` of `total` steps, and in the end a result or an error."""
 
     id: str = Field(examples=["0b8f3c1d2e4a5f60"])
@@ -50,30 +50,30 @@ class JobTold(Answer):
     ended: float | None
 
 
-class JobList(Answer):
+class JobList(Output):
     """Your jobs, the newest first."""
 
-    jobs: list[JobTold]
+    jobs: list[JobOut]
 
 
 @router.get("")
 def list_jobs(caller: Reading) -> JobList:
     """Your jobs, and for an administrator those of the server."""
-    return JobList(jobs=[told(job.view) for job in caller.service.jobs.all() if _visible(job, caller)])
+    return JobList(jobs=[job_out(job.view) for job in caller.service.jobs.all() if _visible(job, caller)])
 
 
 @router.get("/{job_id}")
-def get_job(job_id: str, caller: Reading) -> JobTold:
+def get_job(job_id: str, caller: Reading) -> JobOut:
     """How a job stands."""
-    return told(_found(job_id, caller).view)
+    return job_out(_found(job_id, caller).view)
 
 
 @router.delete("/{job_id}")
-def cancel_job(job_id: str, caller: Writing) -> JobTold:
+def cancel_job(job_id: str, caller: Writing) -> JobOut:
     """Ask a job to stop. What it did stays done; one that has ended stays as it is."""
     job = _found(job_id, caller)
     job.cancel()
-    return told(job.view)
+    return job_out(job.view)
 
 
 @router.get(
@@ -98,20 +98,9 @@ async def follow_job(
     return StreamingResponse(_events(job, after, caller.service), media_type="text/event-stream", headers=headers)
 
 
-def told(view: JobView) -> JobTold:
+def job_out(view: JobView) -> JobOut:
     """A job as it is answered."""
-    return JobTold(
-        id=view.id,
-        kind=view.kind,
-        subject=view.subject,
-        state=view.state,
-        done=view.done,
-        total=view.total,
-        result=None if view.result is None else dict(view.result),
-        error=None if view.error is None else JobError(code=view.error["code"], message=view.error["message"]),
-        created=view.created,
-        ended=view.ended,
-    )
+    return JobOut.of(view, error=None if view.error is None else dict(view.error))
 
 
 async def _events(job: Job, after: int, service: Service) -> AsyncIterator[str]:
@@ -144,7 +133,7 @@ async def _events(job: Job, after: int, service: Service) -> AsyncIterator[str]:
 
 
 def _written(event: Event) -> str:
-    return f"id: {event.number}\nevent: {event.view.state}\ndata: {told(event.view).model_dump_json()}\n\n"
+    return f"id: {event.number}\nevent: {event.view.state}\ndata: {job_out(event.view).model_dump_json()}\n\n"
 
 
 def _found(job_id: str, caller: Caller) -> Job:

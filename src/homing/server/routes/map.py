@@ -15,10 +15,10 @@ from homing.app import Homing
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import NOTICES
 from homing.errors import EmbeddingError
+from homing.operations.hits import NoticeOut
+from homing.operations.models import Input, Name, Output, Query
 from homing.server.access import Reading
-from homing.server.body import Answer, Body, Name, Query
 from homing.server.embedded import SOURCES, Embedded, Stretch, stretches
-from homing.server.found import FoundNotice
 from homing.server.projection import Projection, sample
 from homing.vectors import Matrix, Vector, score_of
 
@@ -28,7 +28,7 @@ NEAREST = 5
 DIGITS = 4
 
 
-class MapBody(Body):
+class MapBody(Input):
     """What to draw: one source or all of them, and a question to place among it."""
 
     source: Literal["all", "skills", "documents", "memory"] = Field("all", examples=["documents"])
@@ -42,7 +42,7 @@ class MapBody(Body):
     )
 
 
-class Place(Answer):
+class Place(Output):
     """Where something lies: what was sampled within [-1, 1], the question and what is near to it maybe beyond."""
 
     x: float = Field(examples=[0.31])
@@ -58,7 +58,7 @@ class MapPoint(Place):
     label: str = Field(examples=["他一个人守着灯塔"])
 
 
-class MapNear(Answer):
+class MapNear(Output):
     """One of the vectors that are nearest to the question, in all dimensions and not only in the two that are drawn."""
 
     id: str
@@ -68,7 +68,7 @@ class MapNear(Answer):
     cosine: float
 
 
-class MapAnswer(Answer):
+class MapAnswer(Output):
     """A map: `shown` is the share of all differences that the two directions show.
 
     All vectors on it were made by `model`; those of other models are `left_out`. `total` counts what could be drawn.
@@ -84,7 +84,7 @@ class MapAnswer(Answer):
     left_out: int
     degraded: bool
     reason: str | None = Field(examples=["vector:PROVIDER_UNAVAILABLE"])
-    notice: FoundNotice | None
+    notice: NoticeOut | None
 
 
 @router.post("/map")
@@ -115,7 +115,7 @@ def draw_map(body: MapBody, caller: Reading) -> MapAnswer:
         left_out=counts.total() - counts[model],
         degraded=failure is not None,
         reason=None if failure is None else f"vector:{failure.code}",
-        notice=None if failure is None else FoundNotice(zh=NOTICES["vector"].zh, en=NOTICES["vector"].en),
+        notice=None if failure is None else NoticeOut(zh=NOTICES["vector"].zh, en=NOTICES["vector"].en),
     )
 
 

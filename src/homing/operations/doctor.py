@@ -1,20 +1,17 @@
-"""`GET /doctor`: whether everything works, proven."""
+"""Whether everything works, proven."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from homing.doctor import diagnose, healthy
-from homing.server.access import Administering
-from homing.server.body import Answer
-
-router = APIRouter(tags=["health"])
+from homing.operations.models import Nothing, Output
+from homing.operations.operation import Call, operation
 
 
-class FindingTold(Answer):
+class FindingOut(Output):
     """What one check saw; `mend` is the command or setting that puts it right."""
 
     check: str = Field(examples=["search zh semantic"])
@@ -26,21 +23,15 @@ class FindingTold(Answer):
     mend: str = Field(examples=["homing memory reindex"])
 
 
-class Diagnosis(Answer):
+class Diagnosis(Output):
     """Everything that was checked."""
 
     healthy: bool
-    findings: list[FindingTold]
+    findings: list[FindingOut]
 
 
-@router.get("/doctor")
-def run_doctor(caller: Administering) -> Diagnosis:
+@operation("admin", http="GET /doctor", tag="health")
+def run_doctor(call: Call, asked: Nothing) -> Diagnosis:
     """Write and find probes, check the data, and say how to mend what is broken. A remote model is not asked."""
-    findings = diagnose(caller.service.app.settings)
-    return Diagnosis(
-        healthy=healthy(findings),
-        findings=[
-            FindingTold(check=one.check, status=one.status, detail=one.detail, detail_zh=one.detail_zh, mend=one.mend)
-            for one in findings
-        ],
-    )
+    findings = diagnose(call.owner.settings)
+    return Diagnosis(healthy=healthy(findings), findings=[FindingOut.of(one) for one in findings])

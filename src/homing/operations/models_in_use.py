@@ -1,21 +1,19 @@
-"""`/models`: which embedding models there are, and the change from one to another."""
+"""Which embedding models there are, and the change from one to another."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from homing.app import Homing
 from homing.errors import Conflict
+from homing.operations.models import Input, Name, Nothing, Output
+from homing.operations.operation import Call, Job, operation
 from homing.resolve import local_models
-from homing.server.access import Administering, Reading
-from homing.server.body import Answer, Body, Name
-from homing.server.routes.jobs import JobTold, told
 
-router = APIRouter(prefix="/models", tags=["models"])
+TAG = "models"
 
 
-class ModelTold(Answer):
+class ModelOut(Output):
     """A model. Models of this machine are `local`."""
 
     name: str = Field(examples=["all-MiniLM-L6-v2-zh"])
@@ -25,7 +23,7 @@ class ModelTold(Answer):
     enabled: bool
 
 
-class ModelList(Answer):
+class ModelList(Output):
     """The models; `in_use` is the identity of the one that embeds, empty where searching is by keywords only.
 
     `fixed` says that the settings name the model, so that it cannot be changed here.
@@ -33,17 +31,17 @@ class ModelList(Answer):
 
     in_use: str = Field(examples=["local/all-MiniLM-L6-v2-zh@384"])
     fixed: bool
-    models: list[ModelTold]
+    models: list[ModelOut]
 
 
-class ModelChoice(Body):
+class ModelChoice(Input):
     """The model to use from now on."""
 
     name: Name = Field(examples=["all-MiniLM-L6-v2-zh"])
     provider: Name | None = Field(None, description="Where several have a model of that name.", examples=["local"])
 
 
-class SpaceTold(Answer):
+class ModelVectors(Output):
     """The vectors of one model in a collection."""
 
     model: str
@@ -51,15 +49,15 @@ class SpaceTold(Answer):
     served: bool
 
 
-class CollectionTold(Answer):
+class CollectionOut(Output):
     """A collection and the models whose vectors it holds; one of them serves it."""
 
     collection: str
     records: int
-    models: list[SpaceTold]
+    models: list[ModelVectors]
 
 
-class SwitchTold(Answer):
+class ModelChange(Output):
     """How far a change of the model has come. `finished` is whether every collection answers with the default."""
 
     default: str
@@ -70,36 +68,50 @@ class SwitchTold(Answer):
     total: int
     seconds_left: float | None
     error: str
-    collections: list[CollectionTold]
+    collections: list[CollectionOut]
 
 
-@router.get("")
-def list_models(caller: Reading) -> ModelList:
+class ModelChanged(Output):
+    """How many collections changed to the default model."""
+
+    collections: int
+
+
+@operation("read", http="GET /models", tag=TAG)
+def list_models(call: Call, asked: Nothing) -> ModelList:
     """The models of this machine and the ones that were added."""
-    app = caller.service.app
-    used = app.models.identity()
-    return ModelList(in_use=used, fixed=app.models.explicit, models=_models(app, used))
+    models = call.owner.models
+    used = models.identity()
+    return ModelList(in_use=used, fixed=models.explicit, models=_models(call.owner, used))
 
 
-@router.post("/default", status_code=202)
-def change_default(body: ModelChoice, caller: Administering) -> JobTold:
-    """Use a model from now on. What another one embedded is embedded again by a job, while searches go on."""
-    app = caller.service.app
+def _make_default(call: Call, asked: ModelChoice) -> None:
+    app = call.owner
     if app.models.explicit:
         raise Conflict(
             "the settings name the model (embedding.provider, provider_id or model) and win; change it there",
             details={"settings": "embedding"},
         )
-    app.switch.make_default(app.models.find(body.name, body.provider).model)
-    return told(caller.service.change_model(body.name, caller.user).view)
+    app.switch.make_default(app.models.find(asked.name, asked.provider).model)
 
 
-@router.get("/switch")
-def get_switch(caller: Reading) -> SwitchTold:
+@operation(
+    "admin",
+    http="POST /models/default",
+    tag=TAG,
+    job=Job("switch", lambda asked: asked.name, shared=True, check=_make_default),
+)
+def change_default_model(call: Call, asked: ModelChoice) -> ModelChanged:
+    """Use a model from now on. What another one embedded is embedded again by a job, while searches go on."""
+    return ModelChanged(collections=(call.switch or call.owner.switch.run)(call.report))
+
+
+@operation("read", http="GET /models/switch", tag=TAG)
+def get_model_change(call: Call, asked: Nothing) -> ModelChange:
     """Which model answers where in your data, and how far a change has come."""
-    status = caller.app.switch.status()
+    status = call.app.switch.status()
     state = status.state
-    return SwitchTold(
+    return ModelChange(
         default=status.default,
         finished=status.finished,
         running=state is not None and state.running and not status.finished,
@@ -108,20 +120,13 @@ def get_switch(caller: Reading) -> SwitchTold:
         total=0 if state is None else state.total,
         seconds_left=None if state is None else state.seconds_left,
         error="" if state is None else state.error,
-        collections=[
-            CollectionTold(
-                collection=one.collection,
-                records=one.records,
-                models=[SpaceTold(model=held.model, embedded=held.embedded, served=held.served) for held in one.models],
-            )
-            for one in status.collections
-        ],
+        collections=[CollectionOut.of(one) for one in status.collections],
     )
 
 
-def _models(app: Homing, used: str) -> list[ModelTold]:
+def _models(app: Homing, used: str) -> list[ModelOut]:
     listed = {
-        ("local", one.name): ModelTold(
+        ("local", one.name): ModelOut(
             name=one.name,
             provider="local",
             dimensions=one.dimensions,
@@ -135,7 +140,7 @@ def _models(app: Homing, used: str) -> list[ModelTold]:
         provider = providers[model.provider_id].name
         listed.setdefault(
             (provider, model.model_key),
-            ModelTold(
+            ModelOut(
                 name=model.model_key,
                 provider=provider,
                 dimensions=model.model_config.dimensions,

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from homing.devices.answer import Answer as DeviceAnswer
 from homing.engine.search import NOTICES
+from homing.operations.models import Output
 from homing.records import Hit, Mode, Notice, Retrieved
-from homing.server.body import Answer
 from homing.skills.hits import FoundSkills, SkillHit
 from homing.text.highlight import spans
 from homing.text.tokens import matched_terms
 
 Source = Literal["skills", "documents", "memory", "devices"]
 
-LONGEST_MARKED = 20_000
+MAX_MARKED = 20_000
 """Characters of a text in which the words of a query are looked up."""
 
 
-class FoundNotice(Answer):
+class NoticeOut(Output):
     """A sentence for a person, in both languages."""
 
     zh: str = Field(examples=["语义搜索暂时不可用，已切换为关键词搜索"])
     en: str = Field(examples=["Semantic search is unavailable for now; these are keyword results"])
 
 
-class FoundLeg(Answer):
+class LegOut(Output):
     """What one leg of a search says: its place there, its own score, and what that brought to the whole."""
 
     leg: str = Field(examples=["vector"])
@@ -39,7 +39,7 @@ class FoundLeg(Answer):
     share: float | None = Field(examples=[0.0115])
 
 
-class FoundHit(Answer):
+class HitOut(Output):
     """One hit. `score` is on the readable scale, where 0.5 is the border between unrelated and related.
 
     `matched` are the words of the query that the text contains, `spans` where they stand in it.
@@ -50,38 +50,42 @@ class FoundHit(Answer):
     score: float | None = Field(examples=[0.81])
     cosine: float | None = Field(examples=[0.62])
     fused: float = Field(examples=[0.0163])
-    legs: list[FoundLeg]
+    legs: list[LegOut]
     matched: list[str] = Field(examples=[["灯塔"]])
     spans: list[tuple[int, int]] = Field(examples=[[[6, 8]]])
     reasons: list[str]
     metadata: dict[str, Any]
 
 
-class FoundGroup(Answer):
+class SearchOut(Output):
     """The hits of one source. `degraded` says that a leg failed, `reason` which and why, `notice` tells a person."""
 
     source: str = Field(examples=["documents"])
     mode: Mode
     degraded: bool
     reason: str | None = Field(examples=["vector:TIMEOUT"])
-    notice: FoundNotice | None
-    hits: list[FoundHit]
+    notice: NoticeOut | None
+    hits: list[HitOut]
     took_ms: float = Field(examples=[6.4])
 
+    def searches(self) -> Iterator[tuple[str, Mode, bool]]:
+        """This search."""
+        yield self.source, self.mode, self.degraded
 
-def group_of(source: str, query: str, found: Retrieved) -> FoundGroup:
+
+def search_out(source: str, query: str, found: Retrieved) -> SearchOut:
     """What a search answered."""
     return _group(source, found, [hit_of(query, hit) for hit in found.hits])
 
 
-def skills_group(query: str, found: FoundSkills) -> FoundGroup:
+def skills_out(query: str, found: FoundSkills) -> SearchOut:
     """What a search for skills answered."""
     return _group("skills", found, [_skill_hit(query, hit) for hit in found.hits])
 
 
-def devices_group(query: str, answer: DeviceAnswer, took_ms: float) -> FoundGroup:
+def devices_out(query: str, answer: DeviceAnswer, took_ms: float) -> SearchOut:
     """The devices that a sentence means, as hits."""
-    return FoundGroup(
+    return SearchOut(
         source="devices",
         mode=answer.mode,
         degraded=answer.degraded,
@@ -92,17 +96,17 @@ def devices_group(query: str, answer: DeviceAnswer, took_ms: float) -> FoundGrou
     )
 
 
-def hit_of(query: str, hit: Hit) -> FoundHit:
+def hit_of(query: str, hit: Hit) -> HitOut:
     """One hit with its explanation."""
     places = _marked_already(hit) if "highlights" in hit.metadata else marked(query, hit.text)
-    return FoundHit(
+    return HitOut(
         id=hit.id,
         text=hit.text,
         score=hit.score,
         cosine=hit.cosine,
         fused=hit.fused,
         legs=[
-            FoundLeg(leg=one.leg, rank=one.rank, score=finite(one.raw), weight=one.weight, share=one.share)
+            LegOut(leg=one.leg, rank=one.rank, score=finite(one.raw), weight=one.weight, share=one.share)
             for one in hit.legs
         ],
         matched=list(hit.keywords or dict.fromkeys(hit.text[start:end] for start, end in places)),
@@ -114,7 +118,7 @@ def hit_of(query: str, hit: Hit) -> FoundHit:
 
 def marked(query: str, text: str) -> list[tuple[int, int]]:
     """Where in a text the words of a query stand."""
-    return [(one.start, one.end) for one in spans(query, text[:LONGEST_MARKED])]
+    return [(one.start, one.end) for one in spans(query, text[:MAX_MARKED])]
 
 
 def _marked_already(hit: Hit) -> list[tuple[int, int]]:
@@ -128,8 +132,8 @@ def finite(number: float) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-def _group(source: str, found: Retrieved | FoundSkills, hits: list[FoundHit]) -> FoundGroup:
-    return FoundGroup(
+def _group(source: str, found: Retrieved | FoundSkills, hits: list[HitOut]) -> SearchOut:
+    return SearchOut(
         source=source,
         mode=found.mode,
         degraded=found.degraded,
@@ -140,20 +144,20 @@ def _group(source: str, found: Retrieved | FoundSkills, hits: list[FoundHit]) ->
     )
 
 
-def _notice(notice: Notice | None) -> FoundNotice | None:
-    return None if notice is None else FoundNotice(zh=notice.zh, en=notice.en)
+def _notice(notice: Notice | None) -> NoticeOut | None:
+    return None if notice is None else NoticeOut(zh=notice.zh, en=notice.en)
 
 
-def _skill_hit(query: str, hit: SkillHit) -> FoundHit:
+def _skill_hit(query: str, hit: SkillHit) -> HitOut:
     text = hit.description or hit.name
-    return FoundHit(
+    return HitOut(
         id=hit.id,
         text=text,
         score=hit.score,
         cosine=hit.cosine,
         fused=hit.score,
         legs=[
-            FoundLeg(leg=why.leg, rank=None, score=finite(why.value), weight=None, share=None)
+            LegOut(leg=why.leg, rank=None, score=finite(why.value), weight=None, share=None)
             for why in _first_of_each(hit.why, lambda why: why.leg)
         ],
         matched=list(dict.fromkeys(word for why in hit.why for word in why.keywords)),
@@ -177,10 +181,10 @@ def _first_of_each(items: Sequence[Any], key: Callable[[Any], str]) -> list[Any]
     return list(found.values())
 
 
-def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any]) -> FoundHit:
+def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any]) -> HitOut:
     text = " · ".join(part for part in (candidate["room"], candidate["name"]) if part)
     told = {key: candidate[key] for key in ("name", "room", "type", "command", "value", "change", "explanation")}
-    return FoundHit(
+    return HitOut(
         id=candidate["id"],
         text=text,
         score=candidate["score"],

@@ -1,21 +1,15 @@
-"""`POST /examples`: something to look at in an empty folder."""
+"""Something to look at in an empty folder."""
 
 from __future__ import annotations
 
 import shutil
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
-
-from fastapi import APIRouter
 
 from homing.app import Homing
 from homing.errors import HomingError
-from homing.server.access import Writing
-from homing.server.jobs import Report
-from homing.server.routes.jobs import JobTold, told
-
-router = APIRouter(prefix="/examples", tags=["examples"])
+from homing.operations.models import Nothing, Output
+from homing.operations.operation import Call, Job, Report, operation
 
 PROJECT = "examples"
 MEMORIES = (
@@ -28,22 +22,25 @@ MEMORIES = (
 )
 
 
-@router.post("", status_code=202)
-def put_in_examples(caller: Writing) -> JobTold:
-    """Put in a story and some notes, a few memories and, where there is none, a home; for an administrator skills too.
+class ExamplesAdded(Output):
+    """How much was added."""
+
+    documents: int
+    memories: int
+    skills: int
+
+
+@operation("write", http="POST /examples", tag="examples", job=Job("examples", lambda asked: PROJECT))
+def add_examples(call: Call, asked: Nothing) -> ExamplesAdded:
+    """Add a story and some notes, a few memories and, where there is none, a home; for an administrator skills too.
 
     A job does it. What has the name of an example is replaced; everything else stays.
     """
-
-    def work(report: Report) -> dict[str, Any]:
-        # The folder of the user stays open for as long as the job lasts.
-        with as_file(files("homing") / "examples") as examples, caller.service.tenants.lease(caller.user) as app:
-            return _put_in(examples, app, report, skills=caller.may("admin"))
-
-    return told(caller.service.jobs.submit("examples", PROJECT, work, user=caller.user, shared=False).view)
+    with as_file(files("homing") / "examples") as examples:
+        return _add(examples, call.app, call.report, skills=call.may("admin"))
 
 
-def _put_in(examples: Path, app: Homing, report: Report, *, skills: bool) -> dict[str, Any]:
+def _add(examples: Path, app: Homing, report: Report, *, skills: bool) -> ExamplesAdded:
     library = sorted((examples / "library").glob("*.md"))
     total = len(library) + len(MEMORIES) + 2
     for done, path in enumerate(library):
@@ -58,7 +55,7 @@ def _put_in(examples: Path, app: Homing, report: Report, *, skills: bool) -> dic
     found = _scan(examples / "skills", app) if skills else 0
     app.documents.flush()
     report(total, total)
-    return {"documents": len(library), "memories": len(MEMORIES), "skills": found}
+    return ExamplesAdded(documents=len(library), memories=len(MEMORIES), skills=found)
 
 
 def _scan(skills: Path, app: Homing) -> int:

@@ -1,22 +1,20 @@
-"""`/devices`: the home, and what a sentence means in it."""
+"""The home, and what a sentence means in it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
-from fastapi import Body as Payload
-from pydantic import Field, ValidationError
+from pydantic import Field, RootModel, ValidationError
 
 from homing.devices.answer import Answer as DeviceAnswer
 from homing.devices.answer import DialogueState
-from homing.devices.device import Device
 from homing.devices.query import QueryIR
-from homing.server.access import Reading, Writing
-from homing.server.body import Answer, Body, Name, Query
+from homing.operations.models import Input, Name, Nothing, Output, Query
+from homing.operations.operation import Call, operation
+from homing.records import Mode
 
-router = APIRouter(prefix="/devices", tags=["devices"])
-
+TAG = "devices"
 
 EXAMPLE = {
     "devices": [
@@ -25,10 +23,13 @@ EXAMPLE = {
     ],
     "rooms": [{"name": "卧室", "floor": "二楼", "aliases": ["bedroom"]}],
 }
-HomeFile = Annotated[dict[str, Any], Payload(min_length=1, examples=[EXAMPLE])]
 
 
-class DeviceTold(Answer):
+class HomeFile(RootModel[Annotated[dict[str, Any], Field(min_length=1, examples=[EXAMPLE])]]):
+    """A home in any form that a file may have: our own, or an export of Home Assistant or SmartThings."""
+
+
+class DeviceOut(Output):
     """A device and what it can be told."""
 
     id: str
@@ -42,7 +43,7 @@ class DeviceTold(Answer):
     state: str | None
 
 
-class RoomTold(Answer):
+class RoomOut(Output):
     """A room."""
 
     name: str
@@ -50,14 +51,14 @@ class RoomTold(Answer):
     aliases: list[str]
 
 
-class HomeTold(Answer):
+class HomeOut(Output):
     """The home that was loaded."""
 
-    devices: list[DeviceTold]
-    rooms: list[RoomTold]
+    devices: list[DeviceOut]
+    rooms: list[RoomOut]
 
 
-class HomeChanged(Answer):
+class HomeChanged(Output):
     """What loading did, by device id."""
 
     added: list[str]
@@ -66,7 +67,7 @@ class HomeChanged(Answer):
     unchanged: list[str]
 
 
-class Dialogue(Body):
+class Dialogue(Input):
     """What was spoken of: send back what the last answer gave."""
 
     last: list[str] = Field([], max_length=10_000)
@@ -75,7 +76,7 @@ class Dialogue(Body):
     pending: str | None = Field(None, description="The command that a question was asked about, as it was given.")
 
 
-class Ask(Body):
+class DeviceAsk(Input):
     """A sentence, and where it is spoken."""
 
     text: Query = Field(examples=["打开除卧室以外的灯"])
@@ -83,7 +84,7 @@ class Ask(Body):
     room: Name | None = Field(None, description="The room the speaker is in.", examples=["客厅"])
 
 
-class CandidateTold(Answer):
+class CandidateOut(Output):
     """A device that may be meant, why, and the command it is to be given."""
 
     id: str
@@ -98,7 +99,7 @@ class CandidateTold(Answer):
     explanation: str
 
 
-class StepTold(Answer):
+class StepOut(Output):
     """One command of a sentence: to act on its candidates, to ask about them, or to refuse."""
 
     decision: Literal["act", "ask", "refuse"]
@@ -106,10 +107,10 @@ class StepTold(Answer):
     question: str
     suggestions: list[str]
     ir: dict[str, Any]
-    candidates: list[CandidateTold]
+    candidates: list[CandidateOut]
 
 
-class DialogueTold(Answer):
+class DialogueOut(Output):
     """What was spoken of, for the next sentence."""
 
     last: list[str]
@@ -118,7 +119,7 @@ class DialogueTold(Answer):
     pending: str | None
 
 
-class Asked(Answer):
+class DeviceAnswerOut(Output):
     """What a sentence means. `question` is what to say to the speaker where not everything can be acted on."""
 
     decision: Literal["act", "ask", "refuse"]
@@ -126,57 +127,38 @@ class Asked(Answer):
     reason: str | None
     question: str
     devices: list[str]
-    steps: list[StepTold]
-    state: DialogueTold
+    steps: list[StepOut]
+    state: DialogueOut
+
+    def searches(self) -> Iterator[tuple[str, Mode, bool]]:
+        """The matching of commands."""
+        yield "devices", "keyword" if self.degraded else "hybrid", self.degraded
 
 
-@router.get("")
-def get_home(caller: Reading) -> HomeTold:
+@operation("read", http="GET /devices", tag=TAG)
+def get_home(call: Call, asked: Nothing) -> HomeOut:
     """The devices and rooms of the home."""
-    home = caller.app.devices.home
-    return HomeTold(
-        devices=[_device(one) for one in home.devices],
-        rooms=[RoomTold(name=one.name, floor=one.floor, aliases=list(one.aliases)) for one in home.rooms],
+    home = call.app.devices.home
+    return HomeOut(
+        devices=[DeviceOut.of(one, commands=[command.id for command in one.commands]) for one in home.devices],
+        rooms=[RoomOut.of(one) for one in home.rooms],
     )
 
 
-@router.put("")
-def put_home(home: HomeFile, caller: Writing) -> HomeChanged:
+@operation("write", http="PUT /devices", tag=TAG)
+def put_home(call: Call, asked: HomeFile) -> HomeChanged:
     """Make this the home, in place of the one before.
 
     It may have any form that a file may have: our own, with rooms, groups and profiles of commands, or an export of
     Home Assistant or SmartThings. A device without commands gets the usual ones of its type.
     """
-    changes = caller.app.devices.replace(home)
-    return HomeChanged(
-        added=list(changes.added),
-        changed=list(changes.changed),
-        removed=list(changes.removed),
-        unchanged=list(changes.unchanged),
-    )
+    return HomeChanged.of(call.app.devices.replace(asked.root))
 
 
-@router.post("/ask")
-def ask(body: Ask, caller: Reading) -> Asked:
+@operation("read", http="POST /devices/ask", tag=TAG)
+def ask_devices(call: Call, asked: DeviceAsk) -> DeviceAnswerOut:
     """What a sentence means: for each command its devices, or the question to put to the speaker."""
-    caller.service.log_query(body.text)
-    answer = caller.app.devices.ask(body.text, state=_state(body.state), room=body.room)
-    caller.service.metrics.heard("devices", answer.mode, answer.degraded)
-    return _asked(answer)
-
-
-def _device(device: Device) -> DeviceTold:
-    return DeviceTold(
-        id=device.id,
-        name=device.name,
-        type=device.type,
-        room=device.room,
-        floor=device.floor,
-        aliases=list(device.aliases),
-        commands=[one.id for one in device.commands],
-        members=list(device.members),
-        state=device.state,
-    )
+    return _answer(call.app.devices.ask(asked.text, state=_state(asked.state), room=asked.room))
 
 
 def _state(given: Dialogue | None) -> DialogueState | None:
@@ -193,20 +175,11 @@ def _pending(given: str | None) -> QueryIR | None:
         return None
 
 
-def _asked(answer: DeviceAnswer) -> Asked:
-    state = answer.state
-    told = answer.to_dict()
-    return Asked(
-        decision=answer.decision,
-        degraded=answer.degraded,
-        reason=answer.reason,
-        question=answer.question,
+def _answer(answer: DeviceAnswer) -> DeviceAnswerOut:
+    pending = answer.state.pending
+    return DeviceAnswerOut.of(
+        answer,
         devices=[one.id for one in answer.devices],
-        steps=[StepTold.model_validate(step) for step in told["steps"]],
-        state=DialogueTold(
-            last=list(state.last),
-            type_hint=state.type_hint,
-            type_word=state.type_word,
-            pending=None if state.pending is None else state.pending.model_dump_json(),
-        ),
+        steps=answer.to_dict()["steps"],
+        state=DialogueOut.of(answer.state, pending=None if pending is None else pending.model_dump_json()),
     )

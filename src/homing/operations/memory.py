@@ -1,0 +1,141 @@
+"""What is remembered: remember, recall, list, forget."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from homing.errors import NotFound
+from homing.operations.hits import SearchOut, search_out
+from homing.operations.models import Input, Limit, Name, Output, Query
+from homing.operations.operation import Call, operation
+from homing.operations.problems import EMPTY_OR_NO_NUL, NO_NUL, NOT_BLANK
+from homing.records import Mode
+
+TAG = "memory"
+
+Collection = Literal["knowledge", "observation", "reflection", "learning"]
+Word = Annotated[str, Field(max_length=1_000, pattern=EMPTY_OR_NO_NUL)]
+Tag = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
+Text = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=NOT_BLANK, examples=["用户不吃辣，对花生过敏"])]
+
+
+class Remember(Input):
+    """A text to remember; with an id it replaces what has that id."""
+
+    text: Text
+    collection: Collection = Field("knowledge", examples=["observation"])
+    id: Name | None = Field(None, examples=["allergies"])
+    session_key: Word = Field("", examples=["s1"])
+    category: Word = ""
+    tags: list[Tag] = Field([], max_length=100, examples=[["food"]])
+
+
+class Recall(Input):
+    """A question to what is remembered."""
+
+    query: Query = Field(examples=["点菜要注意什么"])
+    collections: list[Collection] = Field([], description="None means all.", examples=[["observation"]])
+    session_key: Word | None = Field(None, description="Only what belongs to this session.", examples=["s1"])
+    limit: Limit = Field(5, examples=[5])
+    max_distance: float = Field(0.0, ge=0, le=2, description="Leave out what is farther; 0 is off.", examples=[0.6])
+    mode: Mode = Field("hybrid", examples=["hybrid"])
+
+
+class MemoryListing(Input):
+    """A page of what is remembered, of one collection or of all."""
+
+    collection: Collection | None = None
+    session_key: Word | None = None
+    limit: int = Field(50, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=10_000)
+
+
+class Forget(Input):
+    """An entry, in one collection or in whichever has it."""
+
+    id: str
+    collection: Collection | None = None
+
+
+class MemoryOut(Output):
+    """Something remembered."""
+
+    id: str = Field(examples=["allergies"])
+    collection: str = Field(examples=["observation"])
+    text: str
+    session_key: str
+    category: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    created: float
+    updated: float
+
+
+class MemoryList(Output):
+    """How much is remembered, how much waits to be embedded, and the latest entries."""
+
+    counts: dict[str, int] = Field(examples=[{"knowledge": 3, "observation": 1}])
+    waiting: int
+    entries: list[MemoryOut]
+
+
+class Forgotten(Output):
+    """How many entries were forgotten."""
+
+    forgotten: int
+
+
+@operation("write", http="POST /memory/remember", tag=TAG, status=201)
+def remember(call: Call, asked: Remember) -> MemoryOut:
+    """Remember a text. It is durable when this answers; its vector follows in the background."""
+    return MemoryOut.of(
+        call.app.memory.remember(
+            asked.collection,
+            asked.text,
+            entry_id=asked.id,
+            session_key=asked.session_key,
+            category=asked.category,
+            tags=tuple(asked.tags),
+        )
+    )
+
+
+@operation("read", http="POST /memory/recall", tag=TAG)
+def recall(call: Call, asked: Recall) -> SearchOut:
+    """What a question is about, the nearest first."""
+    found = call.app.memory.recall(
+        asked.query,
+        limit=asked.limit,
+        collections=tuple(dict.fromkeys(asked.collections)),
+        session_key=asked.session_key,
+        max_distance=asked.max_distance,
+        mode=asked.mode,
+    )
+    return search_out("memory", asked.query, found)
+
+
+@operation("read", http="GET /memory", tag=TAG)
+def list_memories(call: Call, asked: MemoryListing) -> MemoryList:
+    """What is remembered, the latest first; of all collections together where none is named."""
+    memory, reach = call.app.memory, asked.limit + asked.offset
+    names = memory.collections if asked.collection is None else (asked.collection,)
+    found = [one for name in names for one in memory.list(name, session_key=asked.session_key, limit=reach)]
+    found.sort(key=lambda one: (-one.created, one.id))
+    return MemoryList(
+        counts={name: memory.count(name) for name in memory.collections},
+        waiting=call.app.engine.work.waiting(),
+        entries=[MemoryOut.of(one) for one in found[asked.offset : reach]],
+    )
+
+
+@operation("write", http="DELETE /memory/{id:name}", tag=TAG)
+def forget(call: Call, asked: Forget) -> Forgotten:
+    """Forget an entry, in one collection or in whichever has it."""
+    memory = call.app.memory
+    names = memory.collections if asked.collection is None else (asked.collection,)
+    forgotten = sum(memory.forget(name, [asked.id]) for name in names)
+    if not forgotten:
+        raise NotFound(f"nothing with the id {asked.id!r} is remembered; GET /memory lists what is")
+    return Forgotten(forgotten=forgotten)

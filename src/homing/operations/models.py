@@ -1,0 +1,81 @@
+"""What operations take and give: strict on the way in, complete on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from homing.operations.problems import NO_NUL, NOT_BLANK, ONE_PART
+from homing.records import Mode
+from homing.text.readable import readable
+
+MAX_NAME = 512
+"""Characters of the name of a document or project."""
+
+Query = Annotated[
+    str, Field(min_length=1, max_length=10_000, pattern=NOT_BLANK, description="A question, in Chinese or English.")
+]
+Limit = Annotated[int, Field(ge=1, le=100, description="How many hits at most.")]
+Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=NO_NUL)]
+Project = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=ONE_PART, examples=["novel"])]
+Document = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=NO_NUL, examples=["ch1"])]
+
+WHOLE = (int, int | None)
+
+
+class Input(BaseModel):
+    """A request: unknown fields are refused, and a number is a number, not a text that looks like one."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_whole_numbers(cls, data: Any) -> Any:
+        """JSON has one kind of number: 5.0 is the integer 5."""
+        if not isinstance(data, Mapping):
+            return data
+        whole = {name: int(value) for name, value in data.items() if cls._is_whole(name, value)}
+        return {**data, **whole} if whole else data
+
+    @classmethod
+    def _is_whole(cls, name: str, value: Any) -> bool:
+        field = cls.model_fields.get(name)
+        return isinstance(value, float) and value.is_integer() and field is not None and field.annotation in WHOLE
+
+
+class Nothing(Input):
+    """Nothing to choose."""
+
+
+class Output(BaseModel):
+    """An answer: every field is always there, and every text can be written as UTF-8.
+
+    It can be made of any object that has fields of these names (`of`).
+    """
+
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True, from_attributes=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _make_readable(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            data = {name: _plain(getattr(data, name)) for name in cls.model_fields if hasattr(data, name)}
+        return readable(data)
+
+    @classmethod
+    def of(cls, found: Any, **more: Any) -> Self:
+        """The fields of something, and further ones."""
+        own = {name: _plain(getattr(found, name)) for name in cls.model_fields if hasattr(found, name)}
+        return cls.model_validate({**own, **more})
+
+    def searches(self) -> Iterator[tuple[str, Mode, bool]]:
+        """The searches that were answered with this: of what, how, and whether degraded. For who counts them."""
+        return iter(())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value

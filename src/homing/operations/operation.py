@@ -1,0 +1,95 @@
+"""An operation: something that a user can have done, described once for every surface that it is on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
+
+from pydantic import BaseModel
+
+from homing.app import OWNER, Homing
+
+Scope = Literal["read", "write", "admin"]
+"""What a caller must be allowed; each includes the ones before it."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+Report = Callable[[int, int], None]
+"""Tells how much of how much is done. Raises where the work was cancelled, so that it ends there."""
+
+
+def unreported(done: int, total: int) -> None:
+    """For those who do not look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who asks, and for what: `app` is the user's own, `owner` that of the server, which has what all users share.
+
+    `switch` brings all texts of everybody to the default model.
+    """
+
+    app: Homing
+    owner: Homing
+    user: str = OWNER
+    scope: Scope = "admin"
+    report: Report = unreported
+    switch: Callable[[Report], int] | None = None
+
+    def may(self, scope: Scope) -> bool:
+        """Whether the caller's scope reaches that far."""
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How an operation that takes long is done beside its caller: one of a kind and subject at a time.
+
+    `shared` is work on what all users have. `check` refuses before the job begins what can be refused then.
+    """
+
+    kind: str
+    subject: Callable[[Any], str]
+    shared: bool = False
+    check: Callable[[Call, Any], None] = field(default=lambda call, asked: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. `http` is its method and path, where it is on HTTP; fields of its input may be in the path."""
+
+    name: str
+    run: Callable[[Call, Any], BaseModel]
+    input: type[BaseModel]
+    output: type[BaseModel]
+    scope: Scope
+    tag: str
+    http: str | None = None
+    status: int = 200
+    job: Job | None = None
+
+    @property
+    def description(self) -> str:
+        """What it does, for people."""
+        return inspect.getdoc(self.run) or ""
+
+
+F = TypeVar("F", bound=Callable[[Call, Any], BaseModel])
+
+OPERATIONS: dict[str, Operation] = {}
+"""Every operation by name; the modules of this package add theirs."""
+
+
+def operation(
+    scope: Scope, *, http: str | None = None, tag: str, status: int = 200, job: Job | None = None
+) -> Callable[[F], F]:
+    """Make a function of a call and an input an operation, under the function's name."""
+
+    def register(run: F) -> F:
+        hints = get_type_hints(run)
+        (_, asked), *_ = [one for one in hints.items() if one[0] not in ("call", "return")]
+        name = run.__name__
+        OPERATIONS[name] = Operation(name, run, asked, hints["return"], scope, tag, http, status, job)
+        return run
+
+    return register

@@ -1,0 +1,105 @@
+"""One question over everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from pydantic import Field
+
+from homing.errors import HomingError
+from homing.legs import run_legs
+from homing.operations.hits import NoticeOut, SearchOut, Source, devices_out, search_out, skills_out
+from homing.operations.models import Input, Limit, Name, Output, Query
+from homing.operations.operation import Call, operation
+from homing.records import Mode
+
+SOURCES: tuple[Source, ...] = ("skills", "documents", "memory", "devices")
+RELATED = 0.5
+"""The border between unrelated and related on the readable scale: what lies below is no answer to a question."""
+DEADLINE = 15.0
+"""Seconds that an answer waits for a source; each has shorter deadlines of its own."""
+
+
+class SearchEverything(Input):
+    """What to look for, and where."""
+
+    query: Query = Field(examples=["孤独的感觉"])
+    sources: list[Source] = Field(list(SOURCES), min_length=1, max_length=len(SOURCES), examples=[["documents"]])
+    project: Name | None = Field(None, description="Only documents of this project.", examples=["novel"])
+    limit: Limit = Field(5, examples=[5])
+
+
+class EverythingOut(Output):
+    """One group per source, in the order they were asked for."""
+
+    groups: list[SearchOut]
+
+    def searches(self) -> Iterator[tuple[str, Mode, bool]]:
+        """One for each source."""
+        return (one for group in self.groups for one in group.searches())
+
+
+@operation("read", http="POST /search", tag="search")
+def search_everything(call: Call, asked: SearchEverything) -> EverythingOut:
+    """Ask skills, documents, memory and devices at once. A source that fails is an empty group that says so."""
+    legs: dict[str, Callable[[], SearchOut]] = {
+        source: partial(_ASKED[source], call, asked) for source in dict.fromkeys(asked.sources)
+    }
+    return EverythingOut(
+        groups=[
+            _failed(source, outcome.error, outcome.code, outcome.milliseconds)
+            if outcome.value is None
+            else outcome.value
+            for source, outcome in run_legs(legs, deadline=DEADLINE).items()
+        ]
+    )
+
+
+def _skills(call: Call, asked: SearchEverything) -> SearchOut:
+    return _related(skills_out(asked.query, call.app.skills.find_relevant_skills(asked.query, asked.limit)))
+
+
+def _memory(call: Call, asked: SearchEverything) -> SearchOut:
+    return _related(search_out("memory", asked.query, call.app.memory.recall(asked.query, limit=asked.limit)))
+
+
+def _devices(call: Call, asked: SearchEverything) -> SearchOut:
+    started = time.perf_counter()
+    answer = call.app.devices.ask(asked.query)
+    group = devices_out(asked.query, answer, round((time.perf_counter() - started) * 1000, 3))
+    return group.model_copy(update={"hits": group.hits[: asked.limit]})
+
+
+def _documents(call: Call, asked: SearchEverything) -> SearchOut:
+    search = call.app.documents.search
+    found = search(asked.project, asked.query, mode="hybrid", top_k=asked.limit, min_score=RELATED)
+    return search_out("documents", asked.query, found)
+
+
+_ASKED: dict[str, Callable[[Call, SearchEverything], SearchOut]] = {
+    "skills": _skills,
+    "documents": _documents,
+    "memory": _memory,
+    "devices": _devices,
+}
+
+
+def _related(group: SearchOut) -> SearchOut:
+    """Without the hits that share neither meaning nor a word with the query: the least bad is no answer."""
+    kept = [hit for hit in group.hits if hit.matched or hit.score is None or hit.score >= RELATED]
+    return group.model_copy(update={"hits": kept})
+
+
+def _failed(source: str, error: Exception | None, code: str, took: float) -> SearchOut:
+    said = error.message if isinstance(error, HomingError) else "an unexpected failure; see the server's log"
+    return SearchOut(
+        source=source,
+        mode="keyword",
+        degraded=True,
+        reason=f"{source}:{code}",
+        notice=NoticeOut(zh=f"{source} 暂时无法搜索：{said}", en=f"{source} cannot be searched for now: {said}"),
+        hits=[],
+        took_ms=round(took, 3),
+    )

@@ -1,0 +1,131 @@
+"""The indexed skills, and the right one for a request."""
+
+from __future__ import annotations
+
+from os.path import isdir
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from homing.errors import NotFound
+from homing.operations.hits import SearchOut, skills_out
+from homing.operations.models import Input, Limit, Name, Output, Query
+from homing.operations.operation import Call, Job, operation
+
+TAG = "skills"
+MAX_SKIPPED = 100
+"""Folders that a scan passed over and that its answer names."""
+
+
+class SkillOut(Output):
+    """A skill as its author describes it; `id` is its folder, or its name where it has none."""
+
+    id: str = Field(examples=["/srv/skills/git-commit"])
+    name: str = Field(examples=["git-commit"])
+    description: str = Field(examples=["生成 Git 提交信息 / write commit messages"])
+    tags: list[str] = Field(examples=[["git"]])
+    path: str = Field(examples=["/srv/skills/git-commit"])
+
+
+class SkillText(SkillOut):
+    """A skill with the text of its SKILL.md."""
+
+    body: str
+    metadata: dict[str, Any]
+
+
+class SkillList(Output):
+    """A page of the indexed skills."""
+
+    total: int
+    skills: list[SkillOut]
+
+
+class SkippedFolder(Output):
+    """A folder that was passed over, and why."""
+
+    path: str
+    reason: str
+
+
+class SkillsScanned(Output):
+    """What became of the folders of a scan."""
+
+    indexed: int
+    unchanged: int
+    skipped: int
+    removed: int
+    repaired: int
+    flagged: int
+    seconds: float
+    skipped_folders: list[SkippedFolder]
+
+
+class SkillListing(Input):
+    """A page of the indexed skills."""
+
+    limit: int = Field(100, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+
+class SkillSearch(Input):
+    """What is to be done."""
+
+    query: Query = Field(examples=["帮我提交代码"])
+    limit: Limit = Field(5, examples=[5])
+    threshold: float | None = Field(None, ge=0, le=1, description="Leave out what scores lower.", examples=[0.3])
+
+
+class SkillScan(Input):
+    """A folder on the server, with folders that hold a SKILL.md."""
+
+    folder: Name = Field(examples=["/srv/skills"])
+
+
+class OfSkill(Input):
+    """A skill by its id or name."""
+
+    id: str
+
+
+@operation("read", http="GET /skills", tag=TAG)
+def list_skills(call: Call, asked: SkillListing) -> SkillList:
+    """The indexed skills, by id."""
+    skills = call.app.skills.list_skills()
+    page = skills[asked.offset : asked.offset + asked.limit]
+    return SkillList(total=len(skills), skills=[SkillOut.of(one) for one in page])
+
+
+@operation("read", http="POST /skills/search", tag=TAG)
+def find_skills(call: Call, asked: SkillSearch) -> SearchOut:
+    """The skills that fit a request, the best first."""
+    return skills_out(asked.query, call.app.skills.find_relevant_skills(asked.query, asked.limit, asked.threshold))
+
+
+def _check_folder(call: Call, asked: SkillScan) -> None:
+    if not isdir(_folder(asked)):
+        raise NotFound(f"there is no folder {asked.folder!r} on the server")
+
+
+def _folder(asked: SkillScan) -> Path:
+    return Path(asked.folder).absolute()
+
+
+@operation(
+    "admin",
+    http="POST /skills/scan",
+    tag=TAG,
+    job=Job("scan", lambda asked: str(_folder(asked)), shared=True, check=_check_folder),
+)
+def scan_skills(call: Call, asked: SkillScan) -> SkillsScanned:
+    """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
+    scanned = call.owner.skills.scan(_folder(asked), progress=call.report)
+    skipped = [SkippedFolder(path=one.path, reason=one.reason) for one in scanned.of("skipped")]
+    return SkillsScanned(**scanned.counts, seconds=round(scanned.seconds, 3), skipped_folders=skipped[:MAX_SKIPPED])
+
+
+@operation("read", http="GET /skills/{id:name}", tag=TAG)
+def get_skill(call: Call, asked: OfSkill) -> SkillText:
+    """One skill by its id or name, with the text of its SKILL.md."""
+    return SkillText.of(call.app.skills.get_skill(asked.id))
