@@ -290,6 +290,23 @@ class TestDocuments:
         assert ask(plain, "project:delete", projectId="小说") == {"documents": 1}
         assert ask(plain, "project:delete", projectId="小说") == {"documents": 0}
 
+    def test_a_document_keeps_its_chunks_under_another_name_and_in_another_project(self, plain: Channels) -> None:
+        saved = ask(plain, "document:save", projectId="小说", documentId="第一章", text="灯塔。\n\nA harbour.")
+        place = {"projectId": "小说", "documentId": "第一章"}
+        assert ask(plain, "document:rename", **place, newDocumentId="序 😀") == {
+            "projectId": "小说",
+            "documentId": "序 😀",
+        }
+        place = {"projectId": "小说", "documentId": "序 😀"}
+        moved = {"projectId": "archive", "documentId": "序 😀"}
+        assert ask(plain, "document:move", **place, toProjectId="archive") == moved
+        assert [one["id"] for one in ask(plain, "document:chunks", **moved)["chunks"]] == saved["changed"]
+        [found] = ask(plain, "search:fts:query", projectId="archive", query="harbour")["results"]
+        assert found["documentId"] == "序 😀"
+        assert refused(plain, "document:rename", {**place, "newDocumentId": "x"})["code"] == "NOT_FOUND"
+        ask(plain, "document:save", projectId="小说", documentId="序 😀", text="二")
+        assert refused(plain, "document:move", {**moved, "toProjectId": "小说"})["code"] == "INVALID_ARGUMENT"
+
     def test_offsets_in_utf16_slice_what_a_javascript_string_holds(self, plain: Channels) -> None:
         text = "😀😀 一。\n\n𠮷野家 two.\n\n三。"
         ask(plain, "document:save", projectId="p", documentId="d", text=text)

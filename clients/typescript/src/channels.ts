@@ -67,6 +67,32 @@ export interface DocumentListResponse {
   documents: DocumentEntry[];
 }
 
+/** Take a document to another project, under its name. Its chunks keep their ids; nothing is embedded again. */
+export interface DocumentMoveRequest {
+  projectId: string;
+  documentId: string;
+  toProjectId: string;
+}
+
+/** Where it is now. */
+export interface DocumentMoveResponse {
+  projectId: string;
+  documentId: string;
+}
+
+/** Give a document another name. Its chunks keep their ids, and nothing is embedded again. */
+export interface DocumentRenameRequest {
+  projectId: string;
+  documentId: string;
+  newDocumentId: string;
+}
+
+/** Where it is now. */
+export interface DocumentRenameResponse {
+  projectId: string;
+  documentId: string;
+}
+
 /** Keep a document as it is now; an editor sends this at every autosave. */
 export interface DocumentSaveRequest {
   projectId: string;
@@ -383,6 +409,10 @@ export interface Channels {
   "document:save": { request: DocumentSaveRequest; response: DocumentSaveResponse };
   /** Forget a document with its paragraphs and vectors. Deleting what is not there is fine. */
   "document:delete": { request: DocumentDeleteRequest; response: DocumentDeleteResponse };
+  /** Give a document another name. Its chunks keep their ids, and nothing is embedded again. */
+  "document:rename": { request: DocumentRenameRequest; response: DocumentRenameResponse };
+  /** Take a document to another project, under its name. Its chunks keep their ids; nothing is embedded again. */
+  "document:move": { request: DocumentMoveRequest; response: DocumentMoveResponse };
   /** Ask which documents a project has. */
   "document:list": { request: DocumentListRequest; response: DocumentListResponse };
   /** Ask for the text of a document. */

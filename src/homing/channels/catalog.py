@@ -61,6 +61,17 @@ _ALL = (
         lane=_of_project,
     ),
     Channel(
+        "document:rename",
+        d.DocumentRenameRequest,
+        d.DocumentRenameResponse,
+        documents.rename,
+        writes=True,
+        lane=_of_project,
+    ),
+    Channel(
+        "document:move", d.DocumentMoveRequest, d.DocumentMoveResponse, documents.move, writes=True, lane=_of_project
+    ),
+    Channel(
         "document:list",
         d.DocumentListRequest,
         d.DocumentListResponse,

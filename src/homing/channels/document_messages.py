@@ -37,6 +37,36 @@ class DocumentDeleteResponse(Response):
     deleted: bool = Field(description="Whether there was one.")
 
 
+class DocumentRenameRequest(Request):
+    """Give a document another name. Its chunks keep their ids, and nothing is embedded again."""
+
+    project_id: Name
+    document_id: Name
+    new_document_id: Name
+
+
+class DocumentRenameResponse(Response):
+    """Where it is now."""
+
+    project_id: str
+    document_id: str
+
+
+class DocumentMoveRequest(Request):
+    """Take a document to another project, under its name. Its chunks keep their ids; nothing is embedded again."""
+
+    project_id: Name
+    document_id: Name
+    to_project_id: Name
+
+
+class DocumentMoveResponse(Response):
+    """Where it is now."""
+
+    project_id: str
+    document_id: str
+
+
 class DocumentListRequest(Request):
     """Ask which documents a project has."""
 

@@ -12,6 +12,10 @@ from homing.channels.document_messages import (
     DocumentEntry,
     DocumentListRequest,
     DocumentListResponse,
+    DocumentMoveRequest,
+    DocumentMoveResponse,
+    DocumentRenameRequest,
+    DocumentRenameResponse,
     DocumentSaveRequest,
     DocumentSaveResponse,
     DocumentTextRequest,
@@ -39,6 +43,18 @@ def save(app: Homing, request: DocumentSaveRequest, work: Work) -> DocumentSaveR
 def delete(app: Homing, request: DocumentDeleteRequest, work: Work) -> DocumentDeleteResponse:
     """Forget a document."""
     return DocumentDeleteResponse(deleted=app.documents.delete(request.project_id, request.document_id))
+
+
+def rename(app: Homing, request: DocumentRenameRequest, work: Work) -> DocumentRenameResponse:
+    """Give a document another name."""
+    app.documents.rename(request.project_id, request.document_id, request.new_document_id)
+    return DocumentRenameResponse(project_id=request.project_id, document_id=request.new_document_id)
+
+
+def move(app: Homing, request: DocumentMoveRequest, work: Work) -> DocumentMoveResponse:
+    """Take a document to another project."""
+    app.documents.move(request.project_id, request.document_id, request.to_project_id)
+    return DocumentMoveResponse(project_id=request.to_project_id, document_id=request.document_id)
 
 
 def listed(app: Homing, request: DocumentListRequest, work: Work) -> DocumentListResponse:

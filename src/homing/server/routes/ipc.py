@@ -35,6 +35,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "rag:config:update": {"topK": 3},
     "document:save": {"projectId": "novel", "documentId": "ch1", "text": "他一个人守着灯塔。\n\nThe market was loud."},
     "document:delete": {"projectId": "novel", "documentId": "ch1"},
+    "document:rename": {"projectId": "novel", "documentId": "ch1", "newDocumentId": "prologue"},
+    "document:move": {"projectId": "novel", "documentId": "ch1", "toProjectId": "archive"},
     "document:list": {"projectId": "novel"},
     "document:text": {"projectId": "novel", "documentId": "ch1"},
     "document:chunks": {"projectId": "novel", "documentId": "ch1", "offsetUnit": "utf-16"},
