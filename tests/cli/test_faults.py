@@ -68,12 +68,13 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
             answer = ask("devices", "ask", "打开除卧室以外的灯", *home)
             assert (answer["decision"], answer["degraded"]) == ("act", True)
         assert [one["name"] for one in ask("skills", "find", "提交")["hits"]] == ["git-commit"]
-        assert [one["id"] for one in ask("docs", "list")] == ["novel"]
+        assert [one["id"] for one in ask("docs", "list")] == ["novel", "uploads"]
         assert ask("memory", "list")["knowledge"] == 1
         assert [one["name"] for one in ask("knowledge", "list")["files"]] == ["story.md"]
         assert [one["name"] for one in ask("skills", "list")] == ["git-commit"]
         assert ask("models", "list")
-        assert ask("memory", "queue")["backlog"]["waiting"] == 2 * waits
+        # A paragraph, a memory, a window of the upload and a skill.
+        assert ask("memory", "queue")["backlog"]["waiting"] == 4 * waits
         assert ask("memory", "forget", "knowledge", remembered["entry"]["id"]) == {"forgotten": 1}
         shell("docs", "remove", "novel", "ch1")
         shell("knowledge", "delete", "story.md")

@@ -37,13 +37,13 @@ def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
         config.create_provider("openai", "openai", api_key="sk-test-key", base_url=api.url + "/v1")
         model = config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
         app.switch.make_default(model)
-        found = app.documents.search("p", "红烧肉", min_score=None)
+        found = app.documents.search("p", "红烧肉", min_score=None, mode="semantic")
         assert not found.degraded
         assert app.switch.run() == 1
         [chunk] = [one for one in app.documents.chunks("p", "d", embeddings=True) if "红烧肉" in one.text]
         assert chunk.embedding is not None
         assert chunk.embedding.shape == (512,)
-        found = app.documents.search("p", "红烧肉", min_score=None)
+        found = app.documents.search("p", "红烧肉", min_score=None, mode="semantic")
         assert (found.mode, found.degraded, len(found)) == ("semantic", False, 3)
         # What is written afterwards is embedded by the new model, and nothing has to be done again.
         app.documents.save("p", "d", STORY + "\n\n新的一段，写在换了模型以后。")
@@ -98,7 +98,7 @@ def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
     changed = json.loads(run("add", "novel", "ch1", "--json", text=STORY.replace("红烧肉", "糖醋鱼")))
     assert (len(changed["changes"]["changed"]), changed["waiting"]) == (1, 0)
     found = json.loads(run("search", "novel", "孤独的感觉", "--json"))
-    assert found["mode"] == "semantic"
+    assert found["mode"] == "hybrid"
     assert found["hits"][0]["metadata"]["document_id"] == "ch1"
     assert "糖醋鱼" in run("search", "novel", "「糖醋鱼」", "--mode", "keyword")
     assert run("show", "novel", "ch1").strip() == STORY.replace("红烧肉", "糖醋鱼")

@@ -41,7 +41,7 @@ def found(documents: DocumentService, query: str, **options: object) -> list[str
 
 
 def test_meaning_finds_by_shared_meaning_and_orders_by_score(book: DocumentService) -> None:
-    answer = book.search("p", "院子里的石榴树", min_score=0.2)
+    answer = book.search("p", "院子里的石榴树", min_score=0.2, mode="semantic")
     assert answer.mode == "semantic"
     assert not answer.degraded
     assert "石榴树" in answer[0].text
@@ -52,8 +52,8 @@ def test_meaning_finds_by_shared_meaning_and_orders_by_score(book: DocumentServi
 
 
 def test_the_score_is_a_threshold(book: DocumentService) -> None:
-    assert len(book.search("p", "院子里的石榴树", min_score=0.999)) == 0
-    assert len(book.search("p", "院子里的石榴树", min_score=None)) == 7
+    assert len(book.search("p", "院子里的石榴树", min_score=0.999, mode="semantic")) == 0
+    assert len(book.search("p", "院子里的石榴树", min_score=None, mode="semantic")) == 7
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_search_can_be_kept_to_one_document(book: DocumentService) -> None:
 
 def test_without_a_model_words_answer_and_say_so_and_it_recovers(book: DocumentService, embedder: FakeEmbedder) -> None:
     embedder.fail_with = ModelNotReady("the model file is gone")
-    answer = book.search("p", "石榴树")
+    answer = book.search("p", "石榴树", mode="semantic")
     assert (answer.mode, answer.degraded, answer.reason) == ("keyword", True, "vector:MODEL_NOT_READY")
     assert answer.notice is not None
     assert answer.notice.zh == "语义搜索暂时不可用，已切换为关键词搜索"
@@ -151,14 +151,14 @@ def test_without_a_model_words_answer_and_say_so_and_it_recovers(book: DocumentS
     assert "石榴树" in answer[0].text
     assert answer[0].metadata["snippet_highlights"]
     embedder.fail_with = None
-    answer = book.search("p", "石榴树", min_score=0.1)
+    answer = book.search("p", "石榴树", min_score=0.1, mode="semantic")
     assert (answer.mode, answer.degraded, answer.notice) == ("semantic", False, None)
 
 
 def test_where_embedding_is_off_words_answer_and_say_so(tmp_path: Path) -> None:
     library = Library(tmp_path, None)
     library.documents.save("p", "d", "灯塔亮了。\n\n船靠岸了。")
-    answer = library.documents.search("p", "灯塔")
+    answer = library.documents.search("p", "灯塔", mode="semantic")
     assert ([hit.text for hit in answer], answer.degraded) == (["灯塔亮了。"], True)
     assert not library.documents.search("p", "灯塔", mode="keyword").degraded
     library.close()

@@ -125,7 +125,7 @@ def show(
 def search(
     project: Project,
     query: Annotated[str, typer.Argument(help='A question; in keyword mode, "…" and 「…」 are phrases.')],
-    mode: Annotated[str, typer.Option(help="semantic, keyword or hybrid.")] = "semantic",
+    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
     min_score: Annotated[float, typer.Option(help="Leave out what means something else; 0 shows everything.")] = 0.55,
     offset: Annotated[int, typer.Option(help="How many to pass over: the next page.")] = 0,

@@ -34,7 +34,7 @@ class Query:
 
     project: str | None
     text: str
-    mode: Mode = "semantic"
+    mode: Mode = "hybrid"
     top_k: int = 20
     min_score: float | None = 0.55
     offset: int = 0

@@ -214,7 +214,7 @@ class DocumentService:
         project: str | None,
         query: str,
         *,
-        mode: Mode = "semantic",
+        mode: Mode = "hybrid",
         top_k: int = 20,
         min_score: float | None = 0.55,
         offset: int = 0,
@@ -247,7 +247,7 @@ class DocumentService:
         """
         given = {"top_k": top_k, "min_score": min_score, "max_tokens": max_tokens}
         config = self.config().changed({name: value for name, value in given.items() if value is not None})
-        found = self.search(project, query, top_k=config.top_k, min_score=config.min_score)
+        found = self.search(project, query, mode="semantic", top_k=config.top_k, min_score=config.min_score)
         return pack(found, config.max_tokens)
 
     def config(self) -> RagConfig:
