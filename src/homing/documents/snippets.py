@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from homing.text.highlight import Span
+
+_SPACE = re.compile(r"\s")
 
 LENGTH = 120
 BEFORE = 30
@@ -27,7 +30,7 @@ def snippet(text: str, found: Sequence[Span], length: int = LENGTH) -> Snippet:
     start = max(0, min(start, end - length))
     lead, trail = "…" if start else "", "…" if end < len(text) else ""
     # White space becomes blanks one by one, so that places stay where they are.
-    shown = "".join(" " if character.isspace() else character for character in text[start:end])
+    shown = _SPACE.sub(" ", text[start:end])
     shift = len(lead) - start
     inside = [Span(max(one.start, start) + shift, min(one.end, end) + shift) for one in found]
     return Snippet(lead + shown + trail, tuple(one for one in inside if one.start < one.end))
