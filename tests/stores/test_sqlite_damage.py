@@ -79,12 +79,13 @@ def test_an_empty_file_is_damage_since_a_new_one_is_never_seen_empty(tmp_path: P
     assert (tmp_path / "x.db").read_bytes() == b""
 
 
-def test_a_file_of_the_first_edition_is_refused_in_a_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_earlier_edition_is_refused_in_a_sentence(tmp_path: Path, version: int) -> None:
     SqliteStore(tmp_path / "x.db").close()
     plain = apsw.Connection(str(tmp_path / "x.db"))
-    plain.pragma("user_version", 1)
+    plain.pragma("user_version", version)
     plain.close()
-    with pytest.raises(StoreTooOld, match="first edition"):
+    with pytest.raises(StoreTooOld, match="earlier edition"):
         SqliteStore(tmp_path / "x.db")
 
 

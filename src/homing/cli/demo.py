@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ def run_demo(data: Data = None, json: Json = False) -> None:
     from homing.config import Settings, load
 
     folder = data or _own_folder(load().settings.models.expanduser().parent / FOLDER)
+    if data is None:
+        _begin_anew_where_too_old(folder)
     # Examples belong into a folder of their own, never into the store or before the model that somebody set up.
     with progress("A tour on example data", quiet=json) as step, open_app(folder, settings=Settings()) as app:
         from homing.cli.tour import take_tour
@@ -53,6 +56,19 @@ def _own_folder(wanted: Path) -> Path:
     except OSError:
         return Path(tempfile.mkdtemp(prefix="homing-demo-"))
     return wanted
+
+
+def _begin_anew_where_too_old(folder: Path) -> None:
+    """Remove what the tour of an earlier edition left in its own folder: there is nothing of anybody's in it."""
+    from homing.app import open_app
+    from homing.config import Settings
+    from homing.errors import StoreTooOld
+
+    try:
+        with open_app(folder, settings=Settings()) as app:
+            assert app.existing_database is None or app.database
+    except StoreTooOld:
+        shutil.rmtree(folder)
 
 
 def _as_json(tour: Tour, page: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 APPLICATION_ID = 0x484F4D49
 """Marks a file as ours: HOMI."""
 
-FORMAT = 2
+FORMAT = 3
 """`user_version`: how the file as a whole is laid out. Components evolve without changing it."""
 
 
@@ -56,7 +56,7 @@ def check_ours(connection: apsw.Connection, path: Path) -> None:
         )
     if version < FORMAT:
         raise StoreTooOld(
-            f"{path} was made by the first edition of Homing, which this one does not read; "
+            f"{path} was made by an earlier edition of Homing, which this one does not read; "
             "move the folder away and add your texts again",
             details=details,
         )
