@@ -240,6 +240,12 @@ class Canceled(HomingError):
     code = "CANCELED"
 
 
+class Interrupted(HomingError):
+    """The server ended before a job was done, and nobody can take it up; begin it again."""
+
+    code = "INTERRUPTED"
+
+
 class Backpressure(HomingError):
     """More is waiting than is taken at once; nothing was done, so sending it again later is right."""
 

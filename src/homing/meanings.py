@@ -11,6 +11,7 @@ _CHINESE: Mapping[str, str] = {
     "BACKPRESSURE": "等待处理的内容太多，请稍后再试",
     "BODY_TOO_LARGE": "内容太大，请分成几次提交",
     "CANCELED": "已取消",
+    "INTERRUPTED": "服务器在完成之前已停止，请重新提交",
     "CHAT_FAILED": "对话模型没有回答，请稍后再试",
     "CONFIG_INVALID": "配置有误，请按下面的提示修改",
     "CONFLICT": "同样的工作正在进行，请等它结束再试",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,11 +20,13 @@ from fastapi.testclient import TestClient
 from homing.app import Homing
 from homing.errors import Conflict, NotFound, Overloaded, StoreBusy
 from homing.server.application import create_app
-from homing.server.jobs import EVENTS_KEPT, Job, Jobs, Report
+from homing.server.job_log import JobLog, Order
+from homing.server.jobs import EVENTS_KEPT, Job, Jobs, JobView, Report
 from homing.server.tokens import Tokens
 from homing.testing.loopback import LoopbackApi
 from tests.server.conftest import LOOPBACK
 from tests.server.live import live
+from tests.skills.folders import write_skill
 
 
 @pytest.fixture
@@ -38,6 +42,13 @@ def ended(job: Job) -> Job:
     assert job.ended or done.wait(10)
     stop()
     return job
+
+
+def ended_over(client: TestClient, job: str) -> dict[str, Any]:
+    """A job over HTTP, as it is once it has ended."""
+    assert client.get(f"/jobs/{job}/events").status_code == 200
+    found: dict[str, Any] = client.get(f"/jobs/{job}").json()
+    return found
 
 
 def begin(jobs: Jobs, work: Any, subject: str = "x", *, user: str = "lin", shared: bool = False) -> Job:
@@ -97,7 +108,7 @@ def test_a_job_that_runs_stops_at_its_next_sign_of_progress_and_one_that_waits_a
 
 @pytest.mark.parametrize("step", range(1, 9))
 def test_a_job_that_is_cancelled_as_it_begins_either_runs_or_does_nothing(step: int) -> None:
-    job, seen, calls = Job("test", "x", "lin", shared=False), [], 0
+    job, seen, calls = Job(JobView("1", "test", "x", "lin"), shared=False), [], 0
     cancelling = threading.Thread(target=job.cancel)
 
     def work(report: Report) -> dict[str, int]:
@@ -164,17 +175,60 @@ def test_one_user_cannot_take_all_places_with_one_kind_of_work(jobs: Jobs) -> No
     release.set()
 
 
-def test_who_asks_for_a_job_of_an_earlier_server_is_told_what_to_do(data: Homing) -> None:
+def test_a_job_is_known_to_the_next_server(data: Homing) -> None:
     data.documents.save("novel", "ch1", "灯塔")
     with TestClient(create_app(data), base_url=LOOPBACK) as earlier:
         job = earlier.post("/documents/novel/reindex").json()["id"]
-        assert earlier.get(f"/jobs/{job}").status_code == 200
+        told = ended_over(earlier, job)
+        assert told["state"] == "done"
     with TestClient(create_app(data), base_url=LOOPBACK) as later:
-        for path in (f"/jobs/{job}", f"/jobs/{job}/events"):
-            answer = later.get(path)
-            assert answer.status_code == 404
-            assert "until the server ends" in answer.json()["error"]["message"]
-            assert "again" in answer.json()["error"]["message"]
+        assert later.get(f"/jobs/{job}").json() == told
+        assert [one["id"] for one in later.get("/jobs").json()["jobs"]] == [job]
+        assert later.get("/jobs/0000000000000000").status_code == 404
+
+
+def test_what_a_server_left_undone_the_next_one_does(data: Homing, tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills", "git", "---\nname: git-commit\ndescription: 提交\n---\n")
+    log = JobLog(data.database)
+    scan = JobView("1" * 16, "scan", str(tmp_path / "skills"), "owner")
+    log.begin(scan, shared=True, order=Order("scan_skills", json.dumps({"folder": scan.subject}), "admin"))
+    log.update(replace(scan, state="running", done=3, total=9))
+    log.begin(JobView("2" * 16, "upload", "a.txt", "owner"), shared=False, order=None)
+    log.release()
+    with TestClient(create_app(data), base_url=LOOPBACK) as server:
+        done = ended_over(server, scan.id)
+        assert (done["state"], done["result"]["indexed"]) == ("done", 1)
+        lost = ended_over(server, "2" * 16)
+        assert (lost["state"], lost["error"]["code"]) == ("failed", "INTERRUPTED")
+        assert server.get("/skills").json()["total"] == 1
+
+
+def test_the_job_of_a_killed_server_is_taken_up(data: Homing) -> None:
+    code = (
+        "import os, signal, sys; from homing.database.lazy import LazyDatabase\n"
+        "from homing.server.jobs import JobView\n"
+        "from homing.server.job_log import JobLog, Order\n"
+        "JobLog(LazyDatabase(sys.argv[1]).open()).begin(\n"
+        "    JobView('4' * 16, 'reindex', 'novel', 'owner'), shared=False,\n"
+        "    order=Order('reindex_documents', '{\"project\": \"novel\"}', 'write'))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    data.documents.save("novel", "ch1", "灯塔")
+    subprocess.run([sys.executable, "-c", code, str(data.settings.database)], check=False)
+    with TestClient(create_app(data), base_url=LOOPBACK) as server:
+        done = ended_over(server, "4" * 16)
+        assert (done["state"], done["result"]["documents"]) == ("done", 1)
+
+
+def test_a_job_that_another_server_is_at_is_left_to_it(data: Homing) -> None:
+    busy = JobLog(data.database)
+    busy.begin(JobView("3" * 16, "reindex", "novel", "owner"), shared=False, order=None)
+    assert JobLog(data.database).take_over() == []
+    busy.release()
+    [left] = JobLog(data.database).take_over()
+    assert left.fields["id"] == "3" * 16
+    busy.update(JobView("3" * 16, "reindex", "novel", "owner", state="done", ended=1.0))
+    assert JobLog(data.database).ended(10) == []
 
 
 def test_where_one_stretch_of_work_follows_another_both_are_told(jobs: Jobs) -> None:

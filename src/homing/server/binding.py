@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -17,9 +15,10 @@ from pydantic.fields import FieldInfo
 from homing.operations import OPERATIONS, Call, Operation
 from homing.operations.models import Input, Output
 from homing.server.access import Administering, Caller, Reading, Writing
-from homing.server.jobs import Job, Report
+from homing.server.job_log import Order
+from homing.server.jobs import Job
+from homing.server.ordering import ordered_work
 from homing.server.routes.jobs import JobOut, job_out
-from homing.server.switching import switch_everybody
 
 NEEDED = {"read": Reading, "write": Writing, "admin": Administering}
 NAMED = re.compile(r"\{(\w+)(?::\w+)?\}")
@@ -115,23 +114,16 @@ def _answer(bound: Operation, caller: Caller, asked: Any) -> Any:
     return found
 
 
-def call_of(caller: Caller, report: Report | None = None) -> Call:
+def call_of(caller: Caller) -> Call:
     """A caller of the server as operations know one."""
-    service = caller.service
-    call = Call(caller.app, service.app, caller.user, caller.scope, switch=partial(switch_everybody, service.tenants))
-    return call if report is None else replace(call, report=report)
+    return Call(caller.app, caller.service.app, caller.user, caller.scope)
 
 
 def _begun(bound: Operation, caller: Caller, call: Call, asked: Any) -> Job:
     """The job of an operation, under way."""
-    how = bound.job
+    how, service = bound.job, caller.service
     assert how is not None
     how.check(call, asked)
-
-    def work(report: Report) -> dict[str, Any]:
-        # The folder of the user stays open for as long as the job lasts.
-        with caller.service.tenants.lease(caller.user) as app:
-            found = bound.run(replace(call, app=app, report=report), asked)
-            return found.model_dump(mode="json")
-
-    return caller.service.jobs.submit(how.kind, how.subject(asked), work, user=caller.user, shared=how.shared)
+    order = Order(bound.name, asked.model_dump_json(), caller.scope)
+    work = ordered_work(service, order, caller.user)
+    return service.jobs.submit(how.kind, how.subject(asked), work, user=caller.user, shared=how.shared, order=order)

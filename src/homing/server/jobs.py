@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from homing.errors import Canceled, Conflict, HomingError, NotFound, Overloaded
+from homing.errors import Canceled, Conflict, HomingError, Interrupted, NotFound, Overloaded, StoreError
+from homing.server.job_log import JobLog, Order
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,8 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 ENDED: frozenset[State] = frozenset({"done", "failed", "cancelled"})
 EVENTS_KEPT = 200
 """Events of a job that a stream which was cut can ask for again."""
+LOGGED_EVERY = 1.0
+"""Seconds between two times that the progress of a job is written down."""
 PROGRESS_EVERY = 0.1
 """Seconds between two events about progress: people do not read faster."""
 
@@ -57,10 +60,10 @@ class Event:
 class Job:
     """One piece of work. Safe from several threads."""
 
-    def __init__(self, kind: str, subject: str, user: str, *, shared: bool) -> None:
+    def __init__(self, view: JobView, *, shared: bool) -> None:
         self.shared = shared
         self._lock = threading.Lock()
-        self._view = JobView(secrets.token_hex(8), kind, subject, user)
+        self._view = view
         self._events: deque[Event] = deque([Event(1, self._view)], maxlen=EVENTS_KEPT)
         self._listeners: list[Callable[[], None]] = []
         self._cancelled = threading.Event()
@@ -139,10 +142,12 @@ class Job:
 class Jobs:
     """The jobs of a server, newest first. The latest `kept` that ended are remembered, and at most `most` wait or run.
 
-    They are remembered until the server ends; the work itself is such that doing it again carries on.
+    With a `log` they outlive the server: the next one takes up what has an order. The work itself is such that doing it
+    again carries on.
     """
 
-    def __init__(self, *, workers: int = 2, kept: int = 100, most: int = 50) -> None:
+    def __init__(self, *, workers: int = 2, kept: int = 100, most: int = 50, log: JobLog | None = None) -> None:
+        self._log = log
         self._kept = kept
         self._most = most
         self._lock = threading.Lock()
@@ -150,12 +155,21 @@ class Jobs:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="homing-job")
 
     def submit(
-        self, kind: str, subject: str, work: Work, *, user: str, shared: bool, at_once: int | None = None
+        self,
+        kind: str,
+        subject: str,
+        work: Work,
+        *,
+        user: str,
+        shared: bool,
+        at_once: int | None = None,
+        order: Order | None = None,
     ) -> Job:
         """Begin a piece of work. `shared` is work on what all users have; `at_once` is how many of a kind one user may
-        have under way. Raises Conflict where this very work is under way, Overloaded where too much is.
+        have under way; with an `order` another server can take it up. Raises Conflict where this very work is under
+        way, Overloaded where too much is.
         """
-        job = Job(kind, subject, user, shared=shared)
+        job = Job(JobView(secrets.token_hex(8), kind, subject, user), shared=shared)
         with self._lock:
             under_way = [one for one in self._jobs.values() if not one.ended]
             for one in under_way:
@@ -169,18 +183,39 @@ class Jobs:
             alike = sum((one.view.kind, one.view.user) == (kind, user) for one in under_way)
             if at_once is not None and alike >= at_once:
                 raise Overloaded(f"{alike} of your {kind}s are waiting already; come back later", retry_after=10)
-            self._jobs[job.view.id] = job
+            if self._log is not None:
+                self._log.begin(job.view, shared=shared, order=order)
+            self._begin(job, work)
             ended = [key for key, one in self._jobs.items() if one.ended]
             for key in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[key]
-            self._pool.submit(job.run, work)
         return job
+
+    def resume(self, work_of: Callable[[Order, str], Work]) -> int:
+        """Take up what earlier servers left; returns how many jobs. `work_of` makes the work of an order of a user."""
+        if self._log is None:
+            return 0
+        with self._lock:
+            for one in self._log.ended(self._kept):
+                self._jobs[one.fields["id"]] = Job(JobView(**one.fields), shared=one.shared)
+            left = self._log.take_over()
+            for one in left:
+                view = replace(JobView(**one.fields), state="waiting")
+                job = Job(view, shared=one.shared)
+                self._begin(job, _lost if one.order is None else work_of(one.order, view.user))
+        return len(left)
+
+    def _begin(self, job: Job, work: Work) -> None:
+        self._jobs[job.view.id] = job
+        if self._log is not None:
+            job.listen(_Logged(job, self._log).happened)
+        self._pool.submit(job.run, work)
 
     def unknown(self, job_id: str) -> NotFound:
         """The answer to who asks for a job that is not there, not there any more, or not theirs."""
         return NotFound(
-            f"there is no job {job_id!r}: the latest {self._kept} that ended are remembered, until the server ends; "
-            "GET /jobs lists them. Begin the work again to be sure: what was done is not done twice",
+            f"there is no job {job_id!r}: the latest {self._kept} that ended are remembered, and GET /jobs lists them. "
+            "Begin the work again to be sure: what was done is not done twice",
             details={"job": job_id},
         )
 
@@ -198,7 +233,38 @@ class Jobs:
         return found
 
     def close(self) -> None:
-        """Cancel what is under way and wait for it to stop."""
+        """Stop what is under way and wait for that; with a log, the next server goes on with it."""
+        if self._log is not None:
+            try:
+                self._log.release()
+            except StoreError as error:
+                log.warning("jobs that are not done wait until their lease is over: %s", error)
         for job in self.all():
             job.cancel()
         self._pool.shutdown(cancel_futures=True)
+
+
+class _Logged:
+    """Writes down what becomes of a job: every change of its state, and its progress now and then."""
+
+    def __init__(self, job: Job, log: JobLog) -> None:
+        self._job = job
+        self._log = log
+        self._state: State = job.view.state
+        self._next = 0.0
+
+    def happened(self) -> None:
+        """Something did."""
+        view, now = self._job.view, time.monotonic()
+        if view.state == self._state and now < self._next:
+            return
+        self._state, self._next = view.state, now + LOGGED_EVERY
+        try:
+            self._log.update(view)
+        except StoreError as error:
+            # The work goes on, and what it does is kept; only how far it came is not.
+            log.warning("the progress of job %s is not written down: %s", view.id, error)
+
+
+def _lost(report: Report) -> Mapping[str, Any]:
+    raise Interrupted("the server ended before this was done, and what was sent is gone with it; send it again")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 
 from homing.app import Homing
 from homing.config import ServerSettings
-from homing.server.jobs import Job, Jobs, Report
+from homing.server.job_log import JobLog
+from homing.server.jobs import Jobs
 from homing.server.metrics import Metrics
-from homing.server.switching import switch_everybody
+from homing.server.ordering import ordered_work
 from homing.server.tenants import Tenants, prepare
 from homing.server.tokens import Tokens
 
@@ -25,7 +27,7 @@ class Service:
         self.tokens = Tokens(app.database)
         self.tenants = Tenants(app, most=self.settings.users)
         self.metrics = Metrics(self.tenants)
-        self.jobs = Jobs()
+        self.jobs = Jobs(log=JobLog(app.database))
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
 
@@ -40,16 +42,9 @@ class Service:
         return self.exposed or bool(self.tokens.all())
 
     def start(self) -> None:
-        """Open what requests use; the worker takes up what an earlier server left, a change of the model included."""
+        """Open what requests use; texts and jobs that an earlier server left are taken up."""
         prepare(self.app)
-
-    def change_model(self, name: str, user: str) -> Job:
-        """Begin to embed again what another model than the default embedded, for everybody."""
-
-        def work(report: Report) -> dict[str, int]:
-            return {"collections": switch_everybody(self.tenants, report)}
-
-        return self.jobs.submit("switch", name, work, user=user, shared=True)
+        self.jobs.resume(partial(ordered_work, self))
 
     def close(self) -> None:
         """Let go of the users' folders. What waits to be embedded is embedded first."""
