@@ -24,7 +24,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homing]:
 
 
 def put_in(client: TestClient) -> dict[str, int]:
-    """Put in the examples and wait for the job."""
+    """Add the examples and wait for the job."""
     answer = client.post("/examples")
     assert answer.status_code == 202, answer.text
     job = answer.json()

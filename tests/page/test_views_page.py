@@ -271,7 +271,7 @@ def test_a_result_of_an_evaluation_is_drawn(browser: Browser, address: str, tmp_
         assert page.locator("tbody tr").count() == 3
         file.write_text('{"rows": [{"set": "<b>"}]}', encoding="utf-8")
         page.set_input_files("input[type=file]", str(file))
-        assert "not a result" in page.locator(".toast.bad").last.inner_text()
+        assert "This is not a homing eval" in page.locator(".toast.bad").last.inner_text()
 
 
 def evaluation() -> dict[str, Any]:

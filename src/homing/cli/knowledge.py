@@ -133,7 +133,8 @@ def _sentence(done: Uploaded) -> str:
     if done.unchanged:
         return f"{done.file.name} is there already"
     waiting = "" if done.file.embedded else "; the model is not available, words find them (homing knowledge embed)"
-    return f"{done.file.name} {'replaced' if done.replaced else 'uploaded'}, {done.file.chunks} passages{waiting}"
+    passages = "1 passage" if done.file.chunks == 1 else f"{done.file.chunks} passages"
+    return f"{done.file.name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waiting}"
 
 
 def _show(query: str, found: Retrieved) -> None:

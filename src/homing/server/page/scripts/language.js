@@ -19,7 +19,9 @@ export function toggleLanguage() {
 export function t(key, values = {}) {
   const both = WORDS[key];
   if (both === undefined) return key;
-  const text = both[current === "zh" ? 0 : 1];
+  // In English, what stands before the bar is for one.
+  const forms = both[current === "zh" ? 0 : 1].split("|");
+  const text = forms[Number(values.n) === 1 ? 0 : forms.length - 1];
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
