@@ -37,7 +37,7 @@ def told(*arguments: str) -> Any:
 def test_files_are_uploaded_searched_listed_and_deleted() -> None:
     done = run("upload", "手册.pdf", "refunds.txt")
     assert done.exit_code == 0, done.output
-    assert "手册.pdf uploaded, 1 passages" in done.stdout
+    assert "手册.pdf uploaded, 1 passage" in done.stdout
     assert "手册.pdf" in run("list").stdout
     assert "手册.pdf (1)" in run("search", "年假有几天").stdout
     assert told("search", "when are refunds paid")["hits"][0]["metadata"]["fileName"] == "refunds.txt"
