@@ -1,6 +1,6 @@
 """Everything the description of the API promises, tried on the real server by schemathesis: valid and invalid requests,
-other methods, missing tokens; whether statuses, headers and bodies are as described. Every corner of every body is tried
-in `make soak`; here each operation gets its examples and one request of each kind made at random.
+other methods, missing tokens; whether statuses, headers and bodies are as described. Every corner of every body is
+tried in `make soak`; here each operation gets its examples and one request of each kind made at random.
 """
 
 from __future__ import annotations

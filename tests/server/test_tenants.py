@@ -20,7 +20,6 @@ from homing.errors import Overloaded
 from homing.server.application import create_app
 from homing.server.tenants import OWNER, Tenants, folder_name
 from homing.server.tokens import Tokens
-from tests.effort import times
 from tests.server.conftest import LOOPBACK
 
 SECRET = "宝藏埋在灯塔下面"
@@ -173,9 +172,7 @@ def test_many_threads_open_a_user_once(data: Homing) -> None:
     tenants.close()
 
 
-@settings(
-    max_examples=times(5, in_full=100), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(name=st.sampled_from(["users", "..", ".", "tokens.db", "homing.db", "con", "nul.txt", "~"]))
 def test_odd_names_stay_below_the_folder_of_users(data: Homing, name: str) -> None:
     folder = Tenants(data).folder(name)
