@@ -107,7 +107,7 @@ def test_a_process_that_writes_and_two_that_embed_leave_no_vector_of_another_tex
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-        assert [process.wait(120) for process in processes] == [0, 0, 0]
+        assert [process.wait(300) for process in processes] == [0, 0, 0]
     store = LanceStore(folder)
     agrees(store)
     embed(store, MODEL, WIDTH)
