@@ -6,6 +6,7 @@ that HOMING_TEST_POSTGRES names.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -13,12 +14,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from homing.database.postgres.server import LocalServer
+from tests.effort import times
 
 # Nothing here must survive a power cut. A killed server loses nothing all the same.
 FAST = {"fsync": "off", "full_page_writes": "off"}
+
+
+# No property fails because the machine was busy.
+hypothesis.settings.register_profile("homing", max_examples=times(50, in_full=1_000), deadline=None)
+hypothesis.settings.load_profile("homing")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay to the end: the collector need not look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

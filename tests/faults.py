@@ -31,7 +31,7 @@ FAULTS: dict[str, tuple[str, Fault | None, str]] = {
     "misspelt type": (f'{REMOTE}type = "opnai"\napi_key = "k"\n', None, "MODEL_NOT_READY"),
     "misspelt name": ('[embedding]\nprovider_id = "nobody"\n', None, "MODEL_NOT_READY"),
     "down": (OPENAI, Fault(hang_up=True), "PROVIDER_UNAVAILABLE"),
-    "slow": (f"{OPENAI}[search]\ndeadline = 0.2\n", Fault(), "TIMEOUT"),
+    "slow": (f"{OPENAI}[search]\ndeadline = 0.5\n", Fault(), "TIMEOUT"),
     "wrong width": (OPENAI, Fault(rows=lambda rows: [row[:8] for row in rows]), "EMBEDDING_DIMENSION_MISMATCH"),
     "not a number": (OPENAI, Fault(rows=lambda rows: [[math.nan] * len(row) for row in rows]), "MALFORMED_ANSWER"),
 }
@@ -64,11 +64,11 @@ class Faulty:
             done = call()
             return lambda: done
         going = ThreadPoolExecutor(1).submit(call)
-        assert self.asked.wait(30)
+        assert self.asked.wait(120)
 
         def end() -> T:
             self.release()
-            return going.result(30)
+            return going.result(120)
 
         return end
 
@@ -87,7 +87,7 @@ def faulty(folder: Path, fault: str) -> Iterator[Faulty]:
 
         def hold_back(answer: str) -> str:
             asked.set()
-            return answer if over.wait(60) else ""
+            return answer if over.wait(600) else ""
 
         always = Fault(text=hold_back)
     with LoopbackApi(key="sk-right", always=always) as api:

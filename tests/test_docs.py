@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # `homing` is the one beside this Python, also where no virtual environment is active.
@@ -39,6 +41,12 @@ def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
+def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    if command[0] == "homing":
+        return forked.run(command[1:], cwd=folder, env=ENVIRON)
+    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=120)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "shell")], ids=named)
 def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
@@ -51,9 +59,7 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
         command = line.split("  #")[0].strip()
         if not command or command.startswith(("#", "make ", "pip ", "git ")):
             continue
-        done = subprocess.run(
-            shlex.split(command), cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=120
-        )
+        done = run_as_written(shlex.split(command), tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextvars
 import threading
-import time
 
 from homing.errors import StoreBusy, Timeout
 from homing.legs import run_leg, run_legs
 
 
 def test_legs_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=5)
-    outcomes = run_legs(dict.fromkeys("abc", meeting.wait), deadline=6)
+    meeting = threading.Barrier(3, timeout=120)
+    outcomes = run_legs(dict.fromkeys("abc", meeting.wait), deadline=120)
     assert all(outcome.ok for outcome in outcomes.values())
 
 
@@ -25,7 +24,7 @@ def test_legs_see_the_context_of_their_caller_and_leave_it_alone() -> None:
         asked.set("changed")
         return seen
 
-    outcomes = run_legs({"a": leg, "b": leg}, deadline=5)
+    outcomes = run_legs({"a": leg, "b": leg}, deadline=120)
     assert [outcome.value for outcome in outcomes.values()] == ["退款", "退款"]
     assert asked.get() == "退款"
 
@@ -34,30 +33,28 @@ def test_what_a_leg_raises_is_its_outcome() -> None:
     def fail() -> int:
         raise StoreBusy("locked")
 
-    outcomes = run_legs({"good": lambda: 1, "bad": fail}, deadline=5)
+    outcomes = run_legs({"good": lambda: 1, "bad": fail}, deadline=120)
     assert outcomes["good"].value == 1
     assert outcomes["bad"].code == "STORE_BUSY"
     assert not outcomes["bad"].ok
 
 
 def test_an_error_that_is_not_ours_still_has_a_code() -> None:
-    assert run_leg("bad", lambda: 1 // 0, deadline=5).code == "INTERNAL_ERROR"
+    assert run_leg("bad", lambda: 1 // 0, deadline=120).code == "INTERNAL_ERROR"
 
 
 def test_a_slow_leg_is_left_behind_at_the_deadline() -> None:
-    gate = threading.Event()
-    started = time.perf_counter()
-    outcomes = run_legs({"fast": lambda: True, "slow": lambda: gate.wait(30)}, deadline=0.1)
-    waited = time.perf_counter() - started
+    gate, done = threading.Event(), threading.Event()
+    # The slow one is not over before the test is; the fast one is over before the deadline counts.
+    outcomes = run_legs({"fast": done.set, "slow": lambda: done.wait() and gate.wait()}, deadline=1)
     gate.set()
     assert outcomes["fast"].ok
     assert isinstance(outcomes["slow"].error, Timeout)
-    assert waited < 10
 
 
 def test_legs_within_legs_do_not_wait_for_each_other() -> None:
     def outer() -> int:
-        return sum(run_leg("inner", lambda: 1, deadline=20).value or 0 for _ in range(3))
+        return sum(run_leg("inner", lambda: 1, deadline=120).value or 0 for _ in range(3))
 
-    outcomes = run_legs({str(number): outer for number in range(64)}, deadline=30)
+    outcomes = run_legs({str(number): outer for number in range(64)}, deadline=120)
     assert all(outcome.value == 3 for outcome in outcomes.values())

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from homing.ipc.framing import Framing, MessageReader, Received, framed
+from tests.forked import Process, start
 
-COMMAND = (sys.executable, "-c", "from homing.cli.main import run; run()")
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 class IpcProcess:
@@ -27,7 +26,7 @@ class IpcProcess:
         data: Path,
         *options: str,
         framing: Framing = "lines",
-        command: tuple[str, ...] = COMMAND,
+        command: tuple[str, ...] = (),
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self.notifications: list[dict[str, Any]] = []
@@ -37,13 +36,11 @@ class IpcProcess:
         self._answers: dict[int | str, list[dict[str, Any]]] = {}
         self._news = threading.Condition()
         self._last = 0
-        self._process = subprocess.Popen(
-            [*command, "-v", "ipc", "--data", str(data), *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=data.parent,
-            env={**os.environ, **(environ or {})},
+        arguments = ["-v", "ipc", "--data", str(data), *options]
+        given: dict[str, Any] = {"cwd": data.parent, "env": {**os.environ, **(environ or {})}}
+        given |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self._process: Process = (
+            subprocess.Popen([*command, *arguments], **given) if command else start(arguments, **given)
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

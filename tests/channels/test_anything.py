@@ -14,6 +14,7 @@ import homing
 from homing.channels import CHANNELS, Channels, schemas
 from homing.channels.rendering import as_json
 from homing.config import EmbeddingSettings, Settings
+from tests.effort import times
 
 DEFINITIONS = schemas()["$defs"]
 TEXTS = st.one_of(
@@ -63,7 +64,7 @@ def channels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Channels]:
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(15, in_full=1_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_whatever_is_sent_gets_an_envelope(name: str, channels: Channels, data: st.DataObject) -> None:
     payload = data.draw(payloads(name))

@@ -253,7 +253,7 @@ class TestSearch:
             assert "sk-over-there" not in str(found)
             api.always = None
             until = threading.Event()
-            for _ in range(200):
+            for _ in range(1_200):
                 found = ask(channels, "embedding:search", projectId="novel", query="厨房的香味", minScore=0.0)
                 if found["mode"] == "semantic" or until.wait(0.1):
                     break

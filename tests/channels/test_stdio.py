@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +13,9 @@ import pytest
 
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.channels.invoking import AFRAID, HARBOUR, LEFT_HANDED, NOVEL
-from tests.channels.ipc_process import COMMAND, IpcProcess
+from tests.channels.ipc_process import IpcProcess
 from tests.channels.unembedded import PARAGRAPHS, not_yet_embedded
+from tests.forked import run
 
 pytestmark = pytest.mark.slow
 
@@ -294,7 +294,7 @@ def test_a_wrong_setting_ends_it_with_a_message_on_standard_error(tmp_path: Path
 
 
 def test_the_command_prints_the_schemas() -> None:
-    done = subprocess.run([*COMMAND, "ipc", "schema"], capture_output=True, text=True, check=True)
+    done = run(["ipc", "schema"])
     told = json.loads(done.stdout)
     assert told["protocolVersion"] == 1
     assert set(told["channels"]) >= {"embedding:generate", "rag:config:update", "search:fts:query", "document:save"}

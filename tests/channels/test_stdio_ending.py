@@ -20,8 +20,9 @@ import homing
 from homing.config import EmbeddingSettings, Settings
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.channels.invoking import NOVEL
-from tests.channels.ipc_process import COMMAND, IpcProcess
+from tests.channels.ipc_process import IpcProcess
 from tests.channels.unembedded import not_yet_embedded
+from tests.forked import COMMAND, start
 
 pytestmark = pytest.mark.slow
 
@@ -81,8 +82,8 @@ def test_a_signal_lets_short_requests_finish(tmp_path: Path, api: LoopbackApi) -
 
 
 def test_a_client_that_does_not_read_cannot_keep_it_alive(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "ipc", "--grace", "0.5", "--data", str(tmp_path / "data")],
+    process = start(
+        ["ipc", "--grace", "0.5", "--data", str(tmp_path / "data")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -107,7 +108,7 @@ def test_a_client_that_does_not_read_cannot_keep_it_alive(tmp_path: Path) -> Non
         while waiting_in(process.stdout) < 60_000:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 1
+        assert process.wait(120) == 1
         assert b"still under way" in process.stderr.read()
 
 
@@ -119,7 +120,7 @@ def test_a_client_that_is_gone_ends_it_even_in_the_middle_of_a_reindex(tmp_path:
 import sys, time
 from pathlib import Path
 from tests.channels.ipc_process import IpcProcess
-process = IpcProcess(Path({str(data)!r}))
+process = IpcProcess(Path({str(data)!r}), command={COMMAND!r})
 process.initialize()
 request = process.send("embedding:reindex", {{"batchSize": 1}})
 process.wait_for_progress(request)
@@ -136,7 +137,7 @@ time.sleep(600)
     client.kill()
     client.wait()
     client.stdout.close()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while is_running(server):
         assert time.monotonic() < end, "homing ipc outlives its client"
         time.sleep(0.05)

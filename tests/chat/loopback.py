@@ -21,13 +21,15 @@ class ChatServer:
     """Answers with the next of `answers`: a text, a function of the request, or a number that is a status to fail with.
 
     Like the real ones it refuses a wrong key with 401, and a request without the fields it needs with 400. Asked for a
-    stream it sends the answer two characters at a time, `piece_delay` seconds apart; `breaks_off` leaves out the end.
+    stream it sends the answer two characters at a time, `piece_delay` seconds apart, and the second half of it
+    when `second_half` is set; `breaks_off` leaves out the end.
     """
 
     key: str = ""
     answers: list[str | int | Callable[[Body], str]] = field(default_factory=list)
     delay: float = 0.0
     piece_delay: float = 0.0
+    second_half: threading.Event | None = None
     breaks_off: bool = False
     refuses_schemas: bool = False
     requests: list[Body] = field(default_factory=list)
@@ -120,7 +122,10 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
             self.send_response(200)
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
-            for line in [*text.split("\n"), None]:
+            lines = text.split("\n")
+            for number, line in enumerate([*lines, None]):
+                if number == len(lines) // 2 and server.second_half is not None:
+                    assert server.second_half.wait(600)
                 piece = b"" if line is None else f"{line}\n".encode()
                 self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
                 time.sleep(server.piece_delay)

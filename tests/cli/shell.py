@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests.forked import run
 
 
 class Shell:
@@ -17,11 +18,8 @@ class Shell:
         self.folder = folder
 
     def __call__(self, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from homing.cli.main import run; run()", *arguments]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
-        return subprocess.run(
-            command, cwd=self.folder, env=inherited | environ, input=stdin, capture_output=True, text=True, timeout=120
-        )
+        return run(arguments, cwd=self.folder, env=inherited | environ, stdin=stdin)
 
     def json(self, *arguments: str, **options: str) -> Any:
         """What it prints with `--json`."""

@@ -9,6 +9,7 @@ from homing.devices import Device, DeviceRetriever, parse
 from homing.devices.lexicon.actions import opposed
 from homing.devices.meaning import command_meaning, meaning_of
 from homing.devices.profiles import usual_commands
+from tests.effort import times
 
 ROOMS = ["客厅", "主卧", "Kitchen", "Ben's Room", "月亮湾"]
 TYPES = {
@@ -57,7 +58,7 @@ def commands(draw: st.DrawFn) -> tuple[str, str, str, bool]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(75, in_full=3000), deadline=None)
 @given(homes(), commands())
 def test_no_device_outside_the_scope_or_of_another_kind_is_ever_touched(
     home: DeviceRetriever, command: tuple[str, str, str, bool]
@@ -68,7 +69,7 @@ def test_no_device_outside_the_scope_or_of_another_kind_is_ever_touched(
         assert (device.room != room) if excluded else (device.room == room), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(75, in_full=3000), deadline=None)
 @given(homes(), commands())
 def test_no_command_ever_goes_the_other_way(home: DeviceRetriever, command: tuple[str, str, str, bool]) -> None:
     """With a similarity that finds everything alike, so that only the veto stands between on and off."""
@@ -79,7 +80,7 @@ def test_no_command_ever_goes_the_other_way(home: DeviceRetriever, command: tupl
                 assert not opposed(meaning_of(step.ir.action).concepts, command_meaning(candidate.command).concepts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(50, in_full=2000), deadline=None)
 @given(homes(), commands(), st.sampled_from(["别", "不要", "先别", "千万别", "請不要"]))
 def test_a_prohibition_is_never_carried_out(
     home: DeviceRetriever, command: tuple[str, str, str, bool], no: str
@@ -91,7 +92,7 @@ def test_a_prohibition_is_never_carried_out(
         assert command[3], text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(75, in_full=3000), deadline=None)
 @given(homes(), st.text(max_size=60))
 def test_noise_moves_nothing_that_it_does_not_name(home: DeviceRetriever, text: str) -> None:
     answer = home.ask(text)
@@ -100,7 +101,7 @@ def test_noise_moves_nothing_that_it_does_not_name(home: DeviceRetriever, text: 
         assert answer.ir.action
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(25, in_full=1000), deadline=None)
 @given(homes(), commands())
 def test_the_same_sentence_gives_the_same_answer(home: DeviceRetriever, command: tuple[str, str, str, bool]) -> None:
     assert home.ask(command[0]) == home.ask(command[0])

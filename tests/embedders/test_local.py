@@ -21,6 +21,7 @@ from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, GRAPH, TOKENIZER, ModelFolder
 from homing.errors import InvalidArgument, ModelNotReady
 from homing.testing.provider_contract import ProviderContract
+from tests.effort import times
 
 PIECES = ("打开", "客厅", "的灯", "git commit", "数据分析", "weather in Beijing", "，", "report.xlsx", "C++", "帮我")
 
@@ -62,7 +63,7 @@ def test_another_version_of_a_model_has_another_identity(tmp_path: Path) -> None
 
 
 def test_a_row_does_not_depend_on_batch_order_or_threads() -> None:
-    texts = mixed_texts(400)
+    texts = mixed_texts(times(100, in_full=400))
     together = LOADED.embed(texts)
     order = random.Random(1).sample(range(len(texts)), len(texts))
     shuffled = LOADED.embed([texts[place] for place in order])
@@ -73,7 +74,7 @@ def test_a_row_does_not_depend_on_batch_order_or_threads() -> None:
         np.testing.assert_allclose(LOADED.embed([texts[place]])[0], together[place], atol=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(15, in_full=200), deadline=None)
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=8))
 def test_any_text_has_the_same_unit_row_alone_and_in_company(texts: list[str]) -> None:
     rows = LOADED.embed(texts)

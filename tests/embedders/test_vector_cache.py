@@ -180,7 +180,7 @@ def test_several_processes_create_and_share_one_file(path: Path) -> None:
     processes = [context.Process(target=_embed_in_process, args=(str(path), seed, answers)) for seed in range(3)]
     for process in processes:
         process.start()
-    assert [answers.get(timeout=60) for _ in processes] == [True] * 3
+    assert [answers.get(timeout=300) for _ in processes] == [True] * 3
     for process in processes:
         process.join()
     assert apsw.Connection(str(path)).execute("select count(*) from vector").get > 300

@@ -23,12 +23,12 @@ def test_it_waits_for_what_another_engine_is_at(tmp_path: Path) -> None:
     one, other = opened(tmp_path / "homing.db", slow), opened(tmp_path / "homing.db", FakeEmbedder())
     with closing(one.store), closing(other.store):
         one.collection("notes").write([VectorRecord("a", "notes", None, {}, "灯塔亮了")])
-        assert slow.asked.wait(20)
+        assert slow.asked.wait(120)
         done: list[bool] = []
-        waiting = threading.Thread(target=lambda: done.append(other.flush(60)))
+        waiting = threading.Thread(target=lambda: done.append(other.flush(120)))
         waiting.start()
         slow.answer.set()
-        waiting.join(60)
+        waiting.join(120)
         assert done == [True]
         assert other.store.pending("notes") == 0
         one.close()
@@ -40,7 +40,7 @@ def test_it_waits_no_longer_than_it_may(tmp_path: Path) -> None:
     one, other = opened(tmp_path / "homing.db", slow), opened(tmp_path / "homing.db", FakeEmbedder())
     with closing(one.store), closing(other.store):
         one.collection("notes").write([VectorRecord("a", "notes", None, {}, "灯塔亮了")])
-        assert slow.asked.wait(20)
+        assert slow.asked.wait(120)
         assert other.flush(0.05) is False
         slow.answer.set()
         one.close()

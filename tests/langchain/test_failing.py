@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
@@ -17,6 +16,7 @@ from psycopg import sql
 
 from homing.database.postgres.server import LocalServer
 from homing.embedders.openai import OpenAIProvider
+from homing.embedders.provider import Kind
 from homing.embedders.resilient import Resilient
 from homing.errors import (
     InvalidArgument,
@@ -30,6 +30,7 @@ from homing.errors import (
 from homing.langchain import HomingEmbeddings, HybridRetriever
 from homing.stores.postgres.store import PostgresStore
 from homing.testing.loopback import LoopbackApi
+from homing.vectors import Matrix
 from tests.conftest import FAST, Database
 from tests.langchain.places import Place, SharedPlace, StorePlace, TablePlace, Text, shared_place
 from tests.langchain.waiting import Waiting
@@ -68,17 +69,23 @@ def test_a_rejected_key_is_a_failed_leg_and_stays_secret(store: StorePlace, capl
 
 def test_a_slow_embedding_is_left_behind_at_the_deadline(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.add(1, TEXTS)
-    retriever = place.retriever(1, deadline=0.5)
-    retriever.invoke("退款")
-    place.embedder.delay = 1.5
-    started = time.perf_counter()
-    answer = retriever.retrieve("退款")
-    assert time.perf_counter() - started < 1.4
+    retriever = place.retriever(1, deadline=1)
+    retriever.invoke("退款", deadline=120)
+    over = threading.Event()
+    embed = place.embedder.embed
+
+    def held(texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        assert over.wait(600)
+        return embed(texts, kind=kind)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place.embedder, "embed", held)
+        answer = retriever.retrieve("退款")
+    over.set()
     assert answer.reason == f"vector:{Timeout.code}"
     assert [hit.metadata["fileName"] for hit in answer] == ["退款.md"]
     assert "向量检索失败，使用关键词检索降级" in messages(caplog, logging.WARNING)
-    place.embedder.delay = 0
-    assert not retriever.retrieve("退款").degraded
+    assert not retriever.retrieve("退款", deadline=120).degraded
 
 
 def test_a_failed_keyword_leg_leaves_the_vectors(table: TablePlace, caplog: pytest.LogCaptureFixture) -> None:
@@ -160,13 +167,13 @@ def used(place: Place, *, deadline: float) -> HybridRetriever:
     """A retriever whose connections are open: it has answered once."""
     place.add(1, TEXTS)
     retriever = place.retriever(1, deadline=deadline)
-    retriever.invoke("退款", deadline=10)
+    retriever.invoke("退款", deadline=120)
     return retriever
 
 
 @pytest.mark.slow
 def test_connections_lost_in_mid_search_are_made_again(database: Database, place: Place) -> None:
-    retriever = used(place, deadline=20)
+    retriever = used(place, deadline=120)
     answers = []
     with Waiting(database, *place.kept_in) as lock:
         search = threading.Thread(target=lambda: answers.append(retriever.retrieve("退款")))
@@ -174,14 +181,14 @@ def test_connections_lost_in_mid_search_are_made_again(database: Database, place
         lock.kill(lock.waiting(2))
         lock.waiting(2)
         lock.release()
-        search.join(20)
+        search.join(120)
     assert [hit.metadata["fileName"] for hit in answers[0]] == ["退款.md"]
     assert not answers[0].degraded
 
 
 @pytest.mark.slow
 def test_connections_lost_again_and_again_are_an_error_with_both_causes(database: Database, place: Place) -> None:
-    retriever = used(place, deadline=20)
+    retriever = used(place, deadline=120)
     caught: list[Exception] = []
 
     def search() -> None:
@@ -195,7 +202,7 @@ def test_connections_lost_again_and_again_are_an_error_with_both_causes(database
         searching.start()
         lock.kill(lock.waiting(2))
         lock.kill(lock.waiting(2))
-        searching.join(20)
+        searching.join(120)
     (error,) = caught
     assert isinstance(error, RetrievalFailed)
     assert {type(one) for one in error.causes.values()} == {StoreUnavailable}
@@ -205,13 +212,11 @@ def test_connections_lost_again_and_again_are_an_error_with_both_causes(database
 def test_a_database_that_hangs_is_given_up_at_the_deadline(database: Database, place: Place) -> None:
     retriever = used(place, deadline=0.4)
     with Waiting(database, *place.kept_in) as lock:
-        started = time.perf_counter()
         with pytest.raises(RetrievalFailed) as caught:
             retriever.invoke("退款")
-        assert time.perf_counter() - started < 3
         assert {getattr(one, "code", "") for one in caught.value.causes.values()} <= {Timeout.code, "STORE_BUSY"}
         lock.release()
-    assert len(retriever.invoke("退款", deadline=10)) == 1
+    assert len(retriever.invoke("退款", deadline=120)) == 1
 
 
 def test_embeddings_of_another_width_are_said_to_be(store: StorePlace) -> None:

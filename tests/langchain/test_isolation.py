@@ -22,6 +22,7 @@ from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Near, SearchOptions
 from homing.vectors import Vector
 from tests.conftest import Database
+from tests.effort import times
 from tests.langchain.places import Place, SharedPlace, StorePlace, TablePlace, Text, shared_place
 
 USERS: list[int | str] = [*range(1, 41), "李雷", "1' OR '1'='1", "１", "true", "[1]", "%", "1 ", "user:1"]
@@ -33,7 +34,7 @@ WIDENING: list[dict[str, Any]] = [
     {"userId": "1 OR 1=1"}, {"1=1) OR (1": 1}, {"userId' = '2' OR '1": "1"}, {"\\": "'"}, {":owner": ":owner"},
 ]  # fmt: skip
 SEARCHES_AT_ONCE = 50
-# 130 + 50 + 16 + 4 examples of 50 searches below: ten thousand, and not one wrong row.
+# In full, 130 + 50 + 16 + 4 examples of 50 searches below: ten thousand, and not one wrong row.
 
 
 def texts_of(user: int | str) -> list[Text]:
@@ -180,40 +181,41 @@ def search_all(crowd: Crowd, batch: list[tuple[int | str, str, dict[str, Any]]],
         list(threads.map(lambda one: check(crowd, *one, stamped=stamped), batch))
 
 
-def thoroughly(examples: int) -> settings:
+def thoroughly(few: int, in_full: int) -> settings:
+    examples = times(few, in_full=in_full)
     return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
-@thoroughly(130)
+@thoroughly(8, 130)
 @given(batch=st.lists(st.tuples(users, queries, equalities), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
 def test_searches_of_a_store(stored: Crowd, batch: list[Any]) -> None:
     search_all(stored, batch, stamped=False)
 
 
 @pytest.mark.slow
-@thoroughly(50)
+@thoroughly(5, 50)
 @given(batch=st.lists(st.tuples(users, queries, equalities), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
 def test_searches_of_a_store_behind_the_fence(fenced: Crowd, batch: list[Any]) -> None:
     search_all(fenced, batch, stamped=False)
 
 
 @pytest.mark.slow
-@thoroughly(8)
+@thoroughly(2, 8)
 @given(batch=st.lists(st.tuples(users, queries, conditions), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
 def test_searches_of_a_store_that_users_share(crowded: Crowd, batch: list[Any]) -> None:
     search_all(crowded, batch, stamped=True)
 
 
 @pytest.mark.slow
-@thoroughly(16)
+@thoroughly(4, 16)
 @given(batch=st.lists(st.tuples(users, queries, conditions), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
 def test_searches_of_a_table(tabled: Crowd, batch: list[Any]) -> None:
     search_all(tabled, batch, stamped=True)
 
 
 @pytest.mark.slow
-@thoroughly(4)
+@thoroughly(2, 4)
 @given(batch=st.lists(st.tuples(users, queries), min_size=SEARCHES_AT_ONCE, max_size=SEARCHES_AT_ONCE))
 def test_searches_by_an_index_that_all_users_share(tabled: Crowd, batch: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -25,7 +25,7 @@ class Waiting:
 
     def waiting(self, count: int) -> list[int]:
         """The processes of the statements that wait, when so many do."""
-        for _ in range(2_000):
+        for _ in range(12_000):
             rows = self._looker.execute(
                 "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database() "
                 "AND usename <> current_user"

@@ -49,7 +49,7 @@ def with_client(server: Any, ask: Callable[[Client], Awaitable[T]]) -> T:
     """What `ask` gets from a client that is connected to the server."""
 
     async def run() -> T | Exception:
-        async with Client(server, read_timeout_seconds=60) as client:
+        async with Client(server, read_timeout_seconds=300) as client:
             try:
                 return await ask(client)
             except Exception as error:

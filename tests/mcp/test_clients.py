@@ -74,5 +74,5 @@ def test_the_command_that_is_printed_starts_the_server(tmp_path: Path) -> None:
     [block] = json.loads(done.stdout)
     entry = json.loads(block["text"])["mcpServers"]["homing"]
     assert entry["args"][-1] == str(tmp_path / "数据")
-    started = subprocess.run([entry["command"], *entry["args"]], input="", capture_output=True, timeout=60)
+    started = subprocess.run([entry["command"], *entry["args"]], input="", capture_output=True, timeout=300)
     assert (started.returncode, started.stdout) == (0, b"")

@@ -48,7 +48,7 @@ def url(app: Homing) -> Iterator[str]:
 def as_user(url: str, token: str, tool: str, **arguments: Any) -> Any:
     async def run() -> Any:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             return await client.call_tool(tool, arguments)

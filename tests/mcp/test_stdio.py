@@ -99,7 +99,7 @@ def spoken(lines: list[str], answers: int, *arguments: str, before: str = "") ->
     process.stdin.write("".join(f"{line}\n" for line in lines))
     process.stdin.flush()
     read = [process.stdout.readline() for _ in range(answers)]
-    rest, errors = process.communicate(timeout=60)
+    rest, errors = process.communicate(timeout=300)
     return [*read, *rest.splitlines()], errors, process.returncode
 
 
@@ -192,7 +192,7 @@ def test_a_wrong_setting_is_told_on_standard_error_and_by_the_exit_code(tmp_path
         input="",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         env=environment() | {"HOMING_SEARCH__RRF_K": "many"},
     )
     assert done.returncode == 3

@@ -1,4 +1,7 @@
-"""Searches a data folder over and over, in a process of its own, until a file appears; says what it saw."""
+"""Searches a data folder over and over, in a process of its own, until a file appears; says what it saw.
+
+When an answer differs from those before, it makes the file `changed`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from homing.engine.search import HybridOptions
 from homing.errors import HomingError
 
 
-def main(data: str, stop: str) -> None:
+def main(data: str, stop: str, changed: str) -> None:
     searches = empty = wrong = 0
     errors: list[str] = []
     degraded: list[str | None] = []
@@ -33,6 +36,8 @@ def main(data: str, stop: str) -> None:
                 continue
             wrong += found[0].id != "n42"
             cosines.add(round(found[0].cosine or -2, 4))
+            if len(cosines) > 1:
+                Path(changed).touch()
     told = {"searches": searches, "empty": empty, "wrong": wrong, "errors": errors, "degraded": degraded}
     print(json.dumps(told | {"cosines": sorted(cosines)}), flush=True)
 

@@ -24,6 +24,7 @@ from homing.models.records import LLMModel
 from homing.models.switch import BATCH
 from homing.records import VectorRecord
 from homing.testing.loopback import Fault, LoopbackApi
+from tests import forked
 from tests.models.conftest import KEY
 from tests.models.remote import add_remote_model
 
@@ -292,11 +293,18 @@ def texts_sent(api: LoopbackApi) -> list[str]:
     return [text for one in api.requests for text in one.body["input"] if "lighthouse" in text]
 
 
+def environ() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+
+
 def start(*arguments: str) -> subprocess.Popen[str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
     return subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
+        [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ()
     )
+
+
+def homing_started(*arguments: str) -> forked.Process:
+    return forked.start(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ())
 
 
 @pytest.mark.slow
@@ -305,15 +313,14 @@ def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
 ) -> None:
     fill(app, 3 * BATCH)
     rest(app)
-    data, stop = str(tmp_path / "data"), tmp_path / "stop"
-    searcher = start(str(Path(__file__).with_name("searcher.py")), data, str(stop))
+    data, stop, changed = str(tmp_path / "data"), tmp_path / "stop", tmp_path / "changed"
+    searcher = start(str(Path(__file__).with_name("searcher.py")), data, str(stop), str(changed))
     request.addfinalizer(searcher.kill)
     assert searcher.stdout is not None
     assert searcher.stdout.readline().strip() == "ready"
     # The second batch never gets its answer: that is when the process is killed.
-    api.faults = [Fault(), Fault(), Fault(delay=60)]
-    command = "from homing.cli.main import run; run()"
-    switching = start("-c", command, "models", "default", "text-embedding-3-small", "--json", "--data", data)
+    api.faults = [Fault(), Fault(), Fault(delay=600)]
+    switching = homing_started("models", "default", "text-embedding-3-small", "--json", "--data", data)
     wait_until(lambda: len([one for one in api.requests if len(one.body["input"]) == BATCH]) == 2)
     status = app.switch.status()
     assert status.state is not None
@@ -323,13 +330,13 @@ def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
     assert app.switch.status().collections[0].models[0].model == OLD
     assert app.switch.status().collections[0].models[1].embedded == BATCH
     api.faults = []
-    resumed = start("-c", command, "models", "default", "--json", "--data", data)
-    out, err = resumed.communicate(timeout=60)
+    resumed = homing_started("models", "default", "--json", "--data", data)
+    out, err = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, err
     assert json.loads(out)["finished"]
-    time.sleep(0.5)
+    wait_until(changed.exists)
     stop.touch()
-    out, err = searcher.communicate(timeout=60)
+    out, err = searcher.communicate(timeout=300)
     told = json.loads(out)
     assert (told["errors"], told["degraded"], told["empty"], told["wrong"]) == ([], [], 0, 0), err
     # One cosine by the old model and one by the new one, and nothing else: never a mix.
@@ -344,23 +351,25 @@ def test_in_the_background_the_command_returns_at_once_and_status_follows(
 ) -> None:
     fill(app, 2 * BATCH)
     rest(app)
-    api.always = Fault(delay=0.5)
-    command = ["-c", "from homing.cli.main import run; run()", "models"]
+    # Whether it answers at all is tried first; then it takes its time.
+    over = threading.Event()
+    api.faults, api.always = [Fault()], Fault(text=lambda answer: answer if over.wait(600) else "")
     data = ["--json", "--data", str(tmp_path / "data")]
-    begun = start(*command, "default", "text-embedding-3-small", "--background", *data)
-    out, err = begun.communicate(timeout=60)
+    begun = homing_started("models", "default", "text-embedding-3-small", "--background", *data)
+    out, err = begun.communicate(timeout=300)
     assert begun.returncode == 0, err
     assert not json.loads(out)["finished"]
     api.always = None
+    over.set()
     wait_until(lambda: app.switch.status().finished)
-    undone = start(*command, "rollback", *data)
-    out, err = undone.communicate(timeout=60)
+    undone = homing_started("models", "rollback", *data)
+    out, err = undone.communicate(timeout=300)
     assert undone.returncode == 0, err
     assert json.loads(out)["default"] == OLD
     assert nearest(app, "灯塔 42")[0] == "n42"
 
 
-def wait_until(happened: object, seconds: float = 60.0) -> None:
+def wait_until(happened: object, seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not happened():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not happen in time"

@@ -63,7 +63,7 @@ def visit(
     if phone:
         options |= {"has_touch": True, "is_mobile": True}
     context = browser.new_context(**options)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     page.on("console", lambda one: said.append(one.text) if one.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: said.append(str(error)))
@@ -83,7 +83,7 @@ def becomes(locator: Locator, count: int) -> None:
     """Waits until so many elements are there."""
     from playwright.sync_api import expect
 
-    expect(locator).to_have_count(count, timeout=15_000)
+    expect(locator).to_have_count(count, timeout=60_000)
 
 
 class Held:

@@ -105,7 +105,7 @@ def test_a_model_that_dies_shows_a_notice_which_goes_when_it_is_back(
         page.locator(".hit").first.click()
         assert "by words alone" in page.locator("#detail figcaption").inner_text()
         answering.start()
-        notice.wait_for(state="hidden", timeout=20_000)
+        notice.wait_for(state="hidden", timeout=60_000)
         page.get_by_text("Semantic search is back").wait_for()
         assert "meaning + words" in page.locator(".group header").inner_text()
 
@@ -121,5 +121,5 @@ def test_without_its_model_the_map_is_drawn_without_the_question(
         assert page.locator(".map .point").count() > 100
         assert page.locator(".map .query").count() == 0
         answering.start()
-        page.locator(".map .query").wait_for(timeout=20_000)
+        page.locator(".map .query").wait_for(timeout=60_000)
         assert page.locator("#notice").is_hidden()

@@ -135,7 +135,7 @@ class TestAsyncEmbeddingBuffer:
         buffer, embedder, store = make(options)
         buffer.enqueue_all(EmbedRequest("c", key, f"text {key}") for key in "abc")
         buffer.start()
-        for _ in range(400):
+        for _ in range(2_400):
             if buffer.pending == 0:
                 break
             threading.Event().wait(0.05)
@@ -180,7 +180,7 @@ class TestRagService:
     """REQ-EMB-006."""
 
     def test_parallel_collection_search(self, memory: Memory) -> None:
-        meeting = threading.Barrier(2, timeout=10)
+        meeting = threading.Barrier(2, timeout=120)
 
         class Meeting(SqliteStore):
             def search_vector(

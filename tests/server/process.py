@@ -5,28 +5,27 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COMMAND = [sys.executable, "-c", "from homing.cli.main import run; run()"]
+from tests.forked import Process, start
 
 
 @dataclass(frozen=True)
 class Serving:
     """A server that answers."""
 
-    process: subprocess.Popen[str]
+    process: Process
     address: str
     log: Path
 
     def stop(self, signal: int) -> int:
         """Sends a signal and waits for the end; returns the exit code."""
         self.process.send_signal(signal)
-        return self.process.wait(60)
+        return self.process.wait(120)
 
     def lines(self) -> list[dict[str, Any]]:
         """What it logged."""
@@ -38,8 +37,8 @@ def serving(data: Path, *options: str, environ: Mapping[str, str] | None = None)
     """Starts the server on a free port and ends it, if it has not ended by then."""
     log = data.with_name("server.log")
     with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", "--json", "--data", str(data), *options],
+        process = start(
+            ["serve", "--port", "0", "--json", "--data", str(data), *options],
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
@@ -55,7 +54,7 @@ def serving(data: Path, *options: str, environ: Mapping[str, str] | None = None)
         process.stdout.close()
 
 
-def _address(process: subprocess.Popen[str], log: Path) -> str:
+def _address(process: Process, log: Path) -> str:
     assert process.stdout is not None
     told = ""
     for line in process.stdout:

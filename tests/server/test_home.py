@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,15 @@ from fastapi.testclient import TestClient
 
 from homing.app import Homing
 from homing.server.application import create_app
+from tests import forked
 from tests.server.conftest import LOOPBACK
-from tests.server.process import COMMAND
 
 
 def load(home: Path, data: Path, room: str) -> None:
     """`homing devices load`, in a process of its own."""
     devices = [{"id": f"{room}-lamp", "name": "主灯", "type": "light", "room": room}]
     home.write_text(json.dumps({"devices": devices, "rooms": [{"name": room}]}), encoding="utf-8")
-    subprocess.run([*COMMAND, "devices", "load", str(home), "--data", str(data)], check=True, capture_output=True)
+    forked.run(["devices", "load", str(home), "--data", str(data)]).check_returncode()
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,7 +15,8 @@ import pytest
 import homing
 from homing.config import Settings
 from homing.testing.loopback import Fault, LoopbackApi
-from tests.server.process import COMMAND, serving
+from tests import forked
+from tests.server.process import serving
 
 KEY = "sk-very-secret-key"
 
@@ -34,7 +34,7 @@ def test_told_to_stop_it_embeds_what_waits_and_loses_nothing(tmp_path: Path) -> 
     data = tmp_path / "data"
     with LoopbackApi(key=KEY) as api:
         configured(data, api)
-        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=120) as client:
             # Slow enough that most of it still waits when the signal comes.
             api.always = Fault(delay=0.3)
             for number in range(120):
@@ -57,12 +57,12 @@ def test_killed_with_work_waiting_the_next_one_carries_on(tmp_path: Path) -> Non
     with LoopbackApi(key=KEY) as api:
         configured(data, api)
         api.always = Fault(hang_up=True)
-        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=120) as client:
             for number in range(20):
                 assert client.post("/memory/remember", json={"text": f"记忆 {number}"}).status_code == 201
             server.stop(signal.SIGKILL)
         api.always = None
-        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=120) as client:
             assert client.get("/memory").json()["counts"]["knowledge"] == 20
             assert server.stop(signal.SIGINT) == 0
     with homing.open(data, settings=Settings()) as app:
@@ -101,7 +101,7 @@ def test_a_stream_that_is_followed_does_not_keep_it_from_stopping(tmp_path: Path
     data = tmp_path / "data"
     with LoopbackApi(key=KEY) as api:
         configured(data, api)
-        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=120) as client:
             client.put("/documents/novel/ch1", json={"text": "\n\n".join(f"第{number}段。" for number in range(400))})
             api.always = Fault(delay=0.5)
             job = client.post("/documents/novel/reindex").json()
@@ -110,7 +110,7 @@ def test_a_stream_that_is_followed_does_not_keep_it_from_stopping(tmp_path: Path
                 assert next(lines).startswith("id: ")
                 server.process.send_signal(signal.SIGTERM)
                 list(lines)
-            assert server.process.wait(30) == 0
+            assert server.process.wait(120) == 0
 
 
 @pytest.mark.slow
@@ -123,22 +123,20 @@ def test_a_change_of_the_model_that_was_killed_is_taken_up_by_the_next_server(tm
             config.ensure_default_embedding_model()
             config.create_provider("remote", "openai", api_key=KEY, base_url=api.url + "/v1")
             config.create_model("remote", "text-embedding-3-small", model_config={"dimensions": 64})
-        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=120) as client:
             api.always = Fault(delay=0.2)
             job = client.post("/models/default", json={"name": "text-embedding-3-small"}).json()
             while client.get(f"/jobs/{job['id']}").json()["done"] == 0:
                 time.sleep(0.05)
             server.stop(signal.SIGKILL)
         api.always = None
-        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=30) as client:
-            deadline = time.monotonic() + 30
-            while not client.get("/models/switch").json()["finished"] and time.monotonic() < deadline:
+        with serving(data) as server, httpx2.Client(base_url=server.address, timeout=120) as client:
+            while not client.get("/models/switch").json()["finished"]:
                 time.sleep(0.1)
-            assert client.get("/models/switch").json()["finished"]
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, env=os.environ)
+    return forked.run(arguments, cwd=cwd)
 
 
 @pytest.mark.slow
@@ -173,6 +171,6 @@ def test_a_token_from_the_shell_opens_the_server_until_it_is_revoked(tmp_path: P
 def test_without_its_libraries_it_names_the_extra(tmp_path: Path, command: str, status: int) -> None:
     code = "import sys; sys.modules['fastapi'] = None; from homing.cli.main import run; run()"
     arguments = [sys.executable, "-c", code, *command.split(), "--data", "data"]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == status, done.stderr
     assert ("pip install 'homing[server]'" in done.stderr) == (status == 3)

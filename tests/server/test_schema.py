@@ -1,5 +1,6 @@
 """Everything the description of the API promises, tried on the real server by schemathesis: valid and invalid requests,
-other methods, missing tokens; whether statuses, headers and bodies are as described.
+other methods, missing tokens; whether statuses, headers and bodies are as described. Every corner of every body is
+tried in `make soak`; here each operation gets its examples and one request of each kind made at random.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from homing.config import Settings
 from homing.operations.operation import SCOPES, Scope
 from homing.server.application import create_app
 from homing.server.tokens import Tokens
+from tests.effort import SOAK, times
 from tests.server.contents import HOME, MEMORIES, NOVEL
 from tests.server.live import live
 
@@ -59,9 +61,10 @@ def configuration(tokens: Mapping[Scope, str]) -> str:
 
     return f"""
 {header("admin")}
-generation.max-examples = 3
+generation.max-examples = {times(1, in_full=10)}
 generation.database = "none"
 generation.deterministic = true
+phases.coverage.enabled = {json.dumps(SOAK)}
 phases.stateful.enabled = false
 
 # Which dimensions a model gives, and that a document is named with its project, no schema can say.
@@ -105,7 +108,7 @@ def test_the_server_is_as_it_is_described(described: Described, tmp_path: Path) 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
 

@@ -10,6 +10,7 @@ from homing.errors import InvalidArgument, ModelNotReady, NotFound
 from homing.skills import Skill, ToolRetrievalService
 from homing.skills.finding import among
 from homing.testing.fake import FakeEmbedder
+from tests.effort import times
 
 MIXED = [
     Skill("git-commit", "生成Git提交信息", ("git", "版本")),
@@ -111,7 +112,11 @@ def test_among_hundreds_what_fits_nothing_stays_below_the_border(tmp_path: Path)
         "先打开文件，检查内容是否完整，再按步骤处理，最后保存结果。 Check the result and tell the user what was done. "
     )
     crowd = [
-        Skill(f"skill-{number}", f"{verbs[number % 5]} {things[number // 5 % 5]} {number}", body=steps * 8)
+        Skill(
+            f"skill-{number}",
+            f"{verbs[number % 5]} {things[number // 5 % 5]} {number}",
+            body=steps * times(2, in_full=8),
+        )
         for number in range(200)
     ]
     with ToolRetrievalService(tmp_path, embedder=LocalProvider()) as service:

@@ -119,7 +119,7 @@ def test_a_watched_folder_is_told_as_it_changes(tmp_path: Path) -> None:
         report = next(reports)
         assert [entry["name"] for entry in report["entries"] if entry["outcome"] == "indexed"] == ["weather"]
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(30) == 130
+        assert watching.wait(120) == 130
 
 
 def _reports(lines: Iterable[str]) -> Iterator[Any]:

@@ -185,13 +185,13 @@ def test_an_empty_store_is_copied_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_copy_that_is_killed_goes_on(source: SqliteStore, tmp_path: Path) -> None:
     code = (
-        "import sys, time; from homing.stores import open_store; from homing.stores.copying import copy_store\n"
-        "def show(done, total): print(done, flush=True); time.sleep(0.3)\n"
+        "import sys; from homing.stores import open_store; from homing.stores.copying import copy_store\n"
+        "def show(done, total): print(done, flush=True); sys.stdin.read()\n"
         "copy_store(open_store(sys.argv[1]), open_store(sys.argv[2]), progress=show)"
     )
     url = f"lance://{tmp_path}/target"
     command = [sys.executable, "-c", code, str(source.path), url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "1000\n"
         process.send_signal(signal.SIGKILL)

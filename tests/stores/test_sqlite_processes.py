@@ -18,10 +18,12 @@ from homing.database.sqlite import SqliteDatabase, database
 from homing.errors import StoreBusy, StoreError
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
+from tests.effort import times
 
 SOURCE = str(Path(homing.__file__).parent.parent)
 START = """
 import sys, time
+from pathlib import Path
 import numpy as np
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
@@ -44,7 +46,7 @@ def start(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return out
 
@@ -53,14 +55,15 @@ def finished(process: subprocess.Popen[str]) -> str:
 def test_processes_that_create_the_same_file_at_once_all_succeed(tmp_path: Path) -> None:
     code = """
 for number in range(20):
-    while time.time() < float(sys.argv[3]) + number / 10:
-        pass
+    # All begin at the same moment.
+    Path(f"{path}/{number}-{me}").touch()
+    while len(list(Path(path).glob(f"{number}-*"))) < 4:
+        time.sleep(0.001)
     store = SqliteStore(f"{path}/{number}.db")
     store.upsert([record(f"{me}-{n}") for n in range(5)])
     store.close()
 """
-    moment = str(time.time() + 1.5)
-    for process in [start(code, str(tmp_path), str(me), moment) for me in range(4)]:
+    for process in [start(code, str(tmp_path), str(me)) for me in range(4)]:
         finished(process)
     for number in range(20):
         store = SqliteStore(tmp_path / f"{number}.db")
@@ -114,7 +117,7 @@ while True:
     batch += 1
 """
     moments = random.Random(20)
-    for attempt in range(6):
+    for attempt in range(times(3, in_full=30)):
         process = start(write, str(path), str(attempt))
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -15,6 +15,7 @@ from homing.stores.attributes import attributes, canonical
 from homing.stores.lance import LanceStore
 from homing.stores.store import SearchOptions
 from homing.testing.store_contract import MODEL, ids, vector
+from tests.effort import times
 
 NASTY = [
     "'",
@@ -57,7 +58,7 @@ def passes(held: dict[str, Any], asked: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(8, in_full=100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(metadata, min_size=1, max_size=6), st.data())
 def test_a_filter_lets_through_what_equals_it_and_nothing_else(
     shared: LanceStore, held: list[dict[str, Any]], data: st.DataObject

@@ -73,7 +73,7 @@ def test_two_processes_that_insert_the_same_new_ids_leave_each_once(folder: Path
             assert writer.stdin is not None
             writer.stdin.write("go\n")
             writer.stdin.flush()
-        assert [one.wait(60), other.wait(60)] == [0, 0]
+        assert [one.wait(300), other.wait(300)] == [0, 0]
     store = LanceStore(folder)
     assert store.check() == []
     assert [info.records for info in store.collections()] == [1 + 8 * 40]

@@ -82,7 +82,7 @@ def test_without_its_replica_a_store_works_on(server: LocalServer, standby: Loca
 def test_a_replica_cannot_be_written_to(server: LocalServer, standby: LocalServer) -> None:
     PostgresStore(server.url).close()
     with psycopg.connect(standby.admin_url) as connection:
-        for _ in range(100):
+        for _ in range(2_400):
             if connection.execute("SELECT to_regclass('homing.migrations')").fetchone() != (None,):
                 break
             connection.rollback()

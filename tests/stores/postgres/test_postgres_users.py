@@ -17,6 +17,7 @@ from homing.errors import InvalidArgument, StoreError
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.store import SearchOptions
+from tests.effort import times
 
 Opened = Callable[..., PostgresStore]
 QUERY = np.array([1, 0], np.float32)
@@ -197,6 +198,9 @@ def test_no_order_of_calls_lets_anything_through(fenced: PostgresStore) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=times(4, in_full=100),
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -1,0 +1,294 @@
+"""`homing` in a process of its own that need not import it first: forked from one that has.
+
+A process here has its own arguments, environment, folder and streams, is signalled and killed like any other, and ends
+as an interpreter ends; only the second that importing takes is saved. `make soak` starts new interpreters all the same,
+and so does whoever changes what an interpreter reads at its start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from tests.effort import SOAK
+
+ROOT = Path(__file__).parent.parent
+COMMAND = (sys.executable, "-c", "from homing.cli.main import run; run()")
+"""`homing` in a new interpreter."""
+READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_")
+# LanceDB and onnxruntime are not among them: they start threads when imported, and threads do not live on in a fork.
+IMPORTED = (
+    "homing.cli.main", "homing.app", "homing.server.application", "homing.mcp.server", "homing.ipc.stdio",
+    "homing.embedders.local", "homing.stores.sqlite.store", "tokenizers", "apsw", "uvicorn", "rich.table",
+)  # fmt: skip
+
+
+class Forked:
+    """A process; what `subprocess.Popen` gives, as far as the tests ask for it."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: int | None = None,
+        stdout: int | IO[Any] | None = None,
+        stderr: int | IO[Any] | None = None,
+        text: bool = False,
+    ) -> None:
+        self.stdin: IO[Any] | None = None
+        self.stdout: IO[Any] | None = None
+        self.stderr: IO[Any] | None = None
+        self.returncode: int | None = None
+        self._text = text
+        theirs: list[int] = []
+        if stdin == subprocess.PIPE:
+            read, write = os.pipe()
+            theirs.append(read)
+            self.stdin = self._opened(write, "w")
+        else:
+            theirs.append(os.open(os.devnull, os.O_RDONLY))
+        for name, wanted, inherited in (("stdout", stdout, 1), ("stderr", stderr, 2)):
+            if wanted == subprocess.PIPE:
+                read, write = os.pipe()
+                theirs.append(write)
+                setattr(self, name, self._opened(read, "r"))
+            else:
+                given = inherited if wanted is None else wanted if isinstance(wanted, int) else wanted.fileno()
+                theirs.append(os.dup(given))
+        self._status, write = os.pipe()
+        _parent().fork(
+            {
+                "arguments": list(arguments),
+                "cwd": str(cwd or Path.cwd()),
+                "env": dict(os.environ if env is None else env),
+            },
+            [*theirs, write],
+        )
+        for one in (*theirs, write):
+            os.close(one)
+        self._report = b""
+        self._read_status(2, None)
+        self.pid = int(self._lines()[0])
+
+    def poll(self) -> int | None:
+        """The exit code, if it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once it has ended."""
+        if self.returncode is None:
+            self._read_status(3, timeout)
+            self.returncode = os.waitstatus_to_exitcode(int(self._lines()[1]))
+            os.close(self._status)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:  # noqa: A002
+        """What it writes until it ends, given that to read."""
+        end = None if timeout is None else time.monotonic() + timeout
+        read: dict[str, Any] = {}
+        threads = [threading.Thread(target=self._write, args=(input,), daemon=True)]
+        for name in ("stdout", "stderr"):
+            threads.append(threading.Thread(target=self._read, args=(name, read), daemon=True))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+        self.wait(None if end is None else max(0.0, end - time.monotonic()))
+        return read.get("stdout"), read.get("stderr")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for stream in (self.stdout, self.stderr, self.stdin):
+            if stream is not None:
+                stream.close()
+        self.wait()
+
+    def _opened(self, file: int, mode: str) -> IO[Any]:
+        return os.fdopen(file, mode, encoding="utf-8") if self._text else os.fdopen(file, f"{mode}b")
+
+    def _write(self, given: Any) -> None:
+        if self.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                if given:
+                    self.stdin.write(given)
+                self.stdin.close()
+
+    def _read(self, name: str, into: dict[str, Any]) -> None:
+        stream: IO[Any] | None = getattr(self, name)
+        if stream is not None:
+            into[name] = stream.read()
+            stream.close()
+
+    def _lines(self) -> list[bytes]:
+        return self._report.split(b"\n")
+
+    def _read_status(self, lines: int, timeout: float | None) -> None:
+        end = None if timeout is None else time.monotonic() + timeout
+        while len(self._lines()) < lines:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            if not select.select([self._status], [], [], left)[0]:
+                raise subprocess.TimeoutExpired("homing", timeout or 0.0)
+            piece = os.read(self._status, 64)
+            assert piece, "the process that forks has ended"
+            self._report += piece
+
+
+Process = subprocess.Popen[Any] | Forked
+
+
+def start(arguments: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Process:
+    """`homing` with these arguments, by the options of `subprocess.Popen`."""
+    if SOAK or _at_the_start(env if env is not None else os.environ) != _at_the_start(os.environ):
+        return subprocess.Popen([*COMMAND, *arguments], env=env, **options)
+    return Forked(arguments, env=env, **options)
+
+
+def run(
+    arguments: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+) -> subprocess.CompletedProcess[str]:
+    """`homing` with these arguments, from its start to its end."""
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = start(arguments, cwd=cwd, env=env, **streams)
+    try:
+        written, errors = process.communicate(stdin, timeout=120)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(["homing", *arguments], process.wait(), written, errors)
+
+
+def _at_the_start(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(READ_AT_THE_START)}
+
+
+class _Parent:
+    """The process that has imported everything and forks on demand."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._asking = threading.Lock()
+        code = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.forked import wait_to_be_forked; "
+            f"wait_to_be_forked({theirs.fileno()}); from homing.cli.main import run; run()"
+        )
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        theirs.close()
+
+    def fork(self, asked: Mapping[str, Any], files: Sequence[int]) -> None:
+        content = json.dumps(asked).encode()
+        with self._asking:
+            socket.send_fds(self._socket, [len(content).to_bytes(8)], files)
+            self._socket.sendall(content)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+
+@cache
+def _parent() -> _Parent:
+    parent = _Parent()
+    atexit.register(parent.close)
+    return parent
+
+
+def wait_to_be_forked(asked_at: int) -> None:
+    """Forks whenever it is asked to; returns in the forks alone, which then are what was asked for."""
+    import gc
+    import importlib
+
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()
+    # Nobody waits for the keepers.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    asking = socket.socket(fileno=asked_at)
+    while True:
+        head, files, _, _ = socket.recv_fds(asking, 8, 4)
+        if not head:
+            sys.exit()
+        content = b""
+        while len(content) < int.from_bytes(head):
+            content += asking.recv(1 << 16)
+        if os.fork() == 0:
+            asking.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _keep(files[3])
+            _become(json.loads(content), files[:3])
+            return
+        for one in files:
+            os.close(one)
+
+
+def _keep(status: int) -> None:
+    """Forks the process itself, says its number, and, when it has ended, how; returns in the process itself."""
+    child = os.fork()
+    if child == 0:
+        os.close(status)
+        return
+    # What the process was given is its own: a pipe ends when it ends.
+    os.closerange(0, status)
+    os.closerange(status + 1, 4096)
+    os.write(status, b"%d\n" % child)
+    _, how = os.waitpid(child, 0)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(status, b"%d\n" % how)
+    os._exit(0)
+
+
+def _become(asked: Mapping[str, Any], files: Sequence[int]) -> None:
+    for place, file in enumerate(files):
+        os.dup2(file, place)
+        os.close(file)
+    for place, name in enumerate(("stdin", "stdout", "stderr")):
+        # Made anew, as at the start of an interpreter: the parent's know whether they were a file or a pipe.
+        old = getattr(sys, name)
+        binary = io.open(place, "wb" if place else "rb", closefd=False)  # noqa: SIM115, UP020 - open to the end
+        new = io.TextIOWrapper(binary, encoding=old.encoding, errors=old.errors, line_buffering=place == 2)
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    sys.argv[1:] = asked["arguments"]
