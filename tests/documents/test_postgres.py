@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
 
+import homing
+from homing.config import EmbeddingSettings, Settings
 from homing.documents import DocumentService
 from homing.engine import Engine
 from homing.stores.postgres.store import PostgresStore
@@ -78,3 +81,31 @@ def test_servers_that_write_the_same_documents(opened: Opened) -> None:
     (one, _), (two, _) = opened(), opened()
     write_all([one, one, two], names)
     check_in_order(*opened(), names)
+
+
+def test_two_data_folders_on_one_server_mend_nothing_away_of_each_other(database: Database, tmp_path: Path) -> None:
+    schema = f"homing_{secrets.token_hex(6)}"
+    settings = Settings(store=f"{database.url}?schema={schema}", embedding=EmbeddingSettings(provider=""))
+    try:
+        with (
+            homing.open(tmp_path / "one", settings=settings) as one,
+            homing.open(tmp_path / "two", settings=settings) as two,
+        ):
+            one.documents.save("p", "first", "灯塔在岛上。\n\nThe keeper sleeps.")
+            one.memory.remember("knowledge", "钥匙在抽屉里")
+            two.documents.save("q", "second", "集市很热闹。")
+            for app in (two, one):
+                assert app.documents.reindex().removed == 0
+                assert app.memory.reindex() >= 0
+                assert [info.id for info in app.documents.projects()] == ["p", "q"]
+                for word, text in (
+                    ("灯塔", "灯塔在岛上。"),
+                    ("集市", "集市很热闹。"),
+                    ("keeper", "The keeper sleeps."),
+                ):
+                    assert [hit.text for hit in app.documents.search(None, word, mode="keyword")] == [text]
+                assert [hit.text for hit in app.memory.recall("钥匙")] == ["钥匙在抽屉里"]
+                assert app.documents.check() == []
+    finally:
+        with psycopg.connect(database.admin_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
