@@ -35,7 +35,9 @@ def app(tmp_path: Path, api: LoopbackApi) -> Iterator[Homing]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A query waits for whatever its provider does, however busy the machine is."""
-    monkeypatch.setitem(Resilient.__init__.__kwdefaults__, "deadline", 120.0)
+    defaults = Resilient.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "deadline", 120.0)
 
 
 def asked(app: Homing, query: str) -> tuple[str | None, list[str]]:
