@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs browser clean
+.PHONY: demo test check quick soak lint docs browser clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -11,6 +11,17 @@ demo: $(VENV)/.demo
 
 test: lint browser
 	$(BIN)/pytest -n auto --dist worksteal
+
+# While one works: lint and types beside every test that is not slow.
+check: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j2 lint quick
+
+quick: $(VENV)/.dev
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+# For hours: every property, kill and fuzz in full, every process in an interpreter of its own.
+soak: lint browser
+	HOMING_SOAK=1 HOMING_SOAK_ROUNDS=400 $(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -24,9 +24,20 @@ from tests.effort import times
 FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
+HEAVY = {"browser", "folder_of_servers"}
+LANCE = Path(__file__).parent / "stores" / "lance"
+
 # No property fails because the machine was busy.
 hypothesis.settings.register_profile("homing", max_examples=times(50, in_full=1_000), deadline=None)
 hypothesis.settings.load_profile("homing")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever needs a browser, a PostgreSQL server or LanceDB is slow, and no part of `make check`."""
+    for item in items:
+        if HEAVY & set(getattr(item, "fixturenames", ())) or LANCE in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:
