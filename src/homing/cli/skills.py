@@ -69,8 +69,9 @@ def list_skills(data: Data = None, json: Json = False) -> None:
     """List the skills that are indexed."""
     with opened(data) as homing:
         skills = homing.skills.list_skills()
+        models = {record.id: record.model for record in homing.skills.records()} if json else {}
     if json:
-        print_json([dict(skill.metadata) | {"id": skill.id} for skill in skills])
+        print_json([dict(one.metadata) | {"id": one.id, "model": models.get(one.id, "")} for one in skills])
         return
     from rich.table import Table
     from rich.text import Text

@@ -12,6 +12,7 @@ from homing.records import Metadata, VectorRecord
 from homing.skills.indexing import (
     HEADS,
     MAX_PASSAGES,
+    NAME_KEY,
     PASSAGES,
     head_record,
     name_key,
@@ -95,7 +96,7 @@ class SkillIndex:
 
     def called(self, query: str) -> list[str]:
         """The ids of the skills whose name a query is, however it is written."""
-        return self.store.ids(HEADS, SearchOptions({"name_key": name_key(query)}))
+        return self.store.ids(HEADS, SearchOptions({NAME_KEY: name_key(query)}))
 
     def existing(self, ids: Sequence[str]) -> list[str]:
         """Those of these ids that are a skill's."""

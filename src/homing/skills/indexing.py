@@ -16,6 +16,9 @@ HEADS = "skills"
 """The collection of the heads. Their metadata is all that is known of a skill, and their ids are the skills'."""
 PASSAGES = "skills.passages"
 
+NAME_KEY = "name_key"
+"""The metadata that an exact name is found by, however it is written."""
+
 MAX_CHARACTERS = 60_000
 """How much of a body is searched: its beginning, some thirty pages."""
 MAX_PASSAGES = 24
@@ -51,7 +54,7 @@ def head_record(skill: Skill, content: str) -> VectorRecord:
         "name": skill.name,
         "description": skill.description,
         "tags": list(skill.tags),
-        "name_key": name_key(skill.name),
+        NAME_KEY: name_key(skill.name),
         "content": content,
     }
     # What an author writes may hold dates and the like, which JSON does not know.
@@ -69,7 +72,7 @@ def passage_records(skill: Skill) -> list[VectorRecord]:
 
 def skill_of(head: VectorRecord) -> Skill:
     """The skill of a head, without its body."""
-    known = head.metadata
+    known = {key: value for key, value in head.metadata.items() if key != NAME_KEY}
     # The id is where a skill is found; the path in the metadata is how it was given.
     return Skill(known["name"], known["description"], tuple(known["tags"]), head.id, "", known)
 

@@ -18,8 +18,9 @@ from homing.database.postgres.locks import lock_number
 _POLICY = "user_id = coalesce(current_setting('homing.user_id', true), '')"
 # The tables with rows of users. Others may share the schema with us, and have a column of that name.
 _TABLES = (
-    "SELECT relname, relrowsecurity FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
-    "AND relkind = 'r' AND relname ~ "
+    "SELECT relname, relrowsecurity FROM pg_class "
+    "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relkind = 'r' "
+    "AND relname ~ "
     "'^(collections|tallies|held|records|words|vectors_[0-9]+|documents|document_(blocks|chunks|settings))$'"
 )
 
