@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from homing.database.postgres import tickets
 from homing.database.postgres.driver import Connection, psycopg, sql
 from homing.database.postgres.locks import lock_number
 from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreTooOld
@@ -19,10 +20,14 @@ def checked_schema(name: object) -> str:
 
 def prepare(connection: Connection, schema: str) -> None:
     """Make the schema if need be. Where everything is there, a role that may create nothing is enough."""
-    if not _exists(connection, schema) or _pgvector(connection) is None:
+    if not _exists(connection, schema) or not _has_tickets(connection, schema) or _pgvector(connection) is None:
+        _check_ours(connection, schema)
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+            connection.execute(sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(schema)))
+            connection.execute(tickets.TABLE)
+            connection.execute("SET LOCAL search_path = DEFAULT")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number("", "extension"),))
             if _pgvector(connection) is None:
                 _install_pgvector(connection)
@@ -35,6 +40,11 @@ def prepare(connection: Connection, schema: str) -> None:
 
 def _exists(connection: Connection, schema: str) -> bool:
     return connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is not None
+
+
+def _has_tickets(connection: Connection, schema: str) -> bool:
+    name = sql.Identifier(schema, "tickets").as_string(connection)
+    return connection.execute("SELECT to_regclass(%s) IS NOT NULL", (name,)).fetchone() == (True,)
 
 
 def _check_ours(connection: Connection, schema: str) -> None:

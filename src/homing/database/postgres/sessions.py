@@ -17,6 +17,7 @@ from homing.database.postgres.address import Address
 from homing.database.postgres.driver import Connection, psycopg, sql
 from homing.database.postgres.faults import AGAIN, fault, is_lost
 from homing.database.postgres.pool import Pool
+from homing.database.postgres.tickets import Ticket, Tickets
 from homing.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Sessions:
         self._primary = Pool(address, configure)
         self._replica = None if replica is None else Pool(replica, configure)
         self._written = ""
+        self._tickets = Tickets()
 
     @property
     def closed(self) -> bool:
@@ -107,7 +109,7 @@ class Sessions:
             try:
                 connection.execute(begin)
                 answer = work(connection)
-                number = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+                ticket = self._tickets.draw(connection)
             except BaseException:
                 # Where even this fails the connection is of no use, and the pool will see that.
                 with suppress(psycopg.Error):
@@ -115,6 +117,7 @@ class Sessions:
                 raise
             try:
                 connection.execute("COMMIT")
+                self._tickets.settle(ticket)
                 if self._replica is not None:
                     self._written = _position(connection)
                 return answer
@@ -123,19 +126,17 @@ class Sessions:
                     raise
                 lost = error
         # The answer to the commit got lost, and with it whether there is anything to repeat.
-        if number is not None and number[0] is not None and not self._happened(number[0]):
+        if ticket.name and not self._happened(ticket):
             raise lost
         return answer
 
-    def _happened(self, number: str) -> bool:
-        """Whether the transaction of this number was committed."""
+    def _happened(self, ticket: Ticket) -> bool:
+        """Whether the transaction with this ticket was committed."""
         deadline = time.monotonic() + FOUND_OUT
         while time.monotonic() < deadline:
             try:
                 with self._primary.connection() as connection:
-                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
-                if row is not None and row[0] != "in progress":
-                    return bool(row[0] == "committed")
+                    return self._tickets.is_taken(connection, ticket)
             except psycopg.Error as error:
                 if not is_lost(error):
                     raise
