@@ -58,16 +58,18 @@ def test_the_user_may_have_a_column(engine: PGEngine, name: str) -> None:
 
 def test_names_with_odd_signs_are_names(engine: PGEngine, database: Database) -> None:
     odd = f"odd table:{secrets.token_hex(3)}"
+    # Where there is a schema of the user's name, a table without one would be in there.
+    table = sql.Identifier("public", odd)
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(
             sql.SQL('CREATE TABLE {} ("the id" text PRIMARY KEY, "Content:x" text, "e" vector(128), "m" jsonb)').format(
-                sql.Identifier(odd)
+                table
             )
         )
         for user, text in ((1, TEXTS[0]), (2, TEXTS[0])):
             vector = str(EMBEDDINGS.embed_query(text))
             connection.execute(
-                sql.SQL("INSERT INTO {} VALUES (%s, %s, %s::vector, %s)").format(sql.Identifier(odd)),
+                sql.SQL("INSERT INTO {} VALUES (%s, %s, %s::vector, %s)").format(table),
                 (str(uuid.uuid4()), text, vector, json.dumps({"it's: userId": user})),
             )
     store = opened(
@@ -79,7 +81,7 @@ def test_names_with_odd_signs_are_names(engine: PGEngine, database: Database) ->
     assert found.metadata["it's: userId"] == 2
     assert (found.metadata["vectorRank"], found.metadata["keywordRank"]) == (1, 1)
     with psycopg.connect(database.url, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(odd)))
+        connection.execute(sql.SQL("DROP TABLE {}").format(table))
 
 
 @pytest.mark.parametrize("distance", list(DistanceStrategy), ids=lambda one: one.name)

@@ -12,7 +12,7 @@ import threading
 from itertools import islice
 from typing import NamedTuple
 
-from homing.database.postgres.driver import Connection
+from homing.database.postgres.driver import Connection, psycopg
 
 TABLE = "CREATE TABLE IF NOT EXISTS tickets(ticket text NOT NULL PRIMARY KEY)"
 AT_ONCE = 100
@@ -42,7 +42,11 @@ class Tickets:
         """Leave a ticket with the transaction that is open."""
         with self._lock:
             gone = tuple(islice(self._settled, AT_ONCE))
-        row = connection.execute(_DRAW, (list(gone), secrets.token_hex(16))).fetchone()
+        try:
+            row = connection.execute(_DRAW, (list(gone), secrets.token_hex(16))).fetchone()
+        except psycopg.errors.ReadOnlySqlTransaction:
+            # On a replica nothing was changed, else it would have been refused before.
+            return Ticket("", ())
         return Ticket("" if row is None else str(row[0]), gone)
 
     def settle(self, ticket: Ticket) -> None:
