@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from homing.records import VectorRecord
-from homing.stores.lance.engine import ArrowTable
+from homing.stores.lance.engine import ArrowTable, run
 from homing.stores.lance.filtering import Narrowed
 from homing.stores.lance.rows import STORED, Space, records_of, serving, spaces_of, text_of
 from homing.stores.lance.table import Table, any_of, quoted
@@ -16,8 +16,8 @@ PAGE = 500
 def pages(table: Table, ids: list[str], columns: list[str] | None, condition: str = "") -> Iterator[ArrowTable]:
     """The rows with these ids that fulfil a further condition, page by page; without columns, all of theirs."""
     for start in range(0, len(ids), PAGE):
-        asked = table.handle.search().where(any_of("id", ids[start : start + PAGE]) + condition)
-        yield (asked if columns is None else asked.select(columns)).limit(None).to_arrow()
+        asked = table.reader.query().where(any_of("id", ids[start : start + PAGE]) + condition)
+        yield run((asked if columns is None else asked.select(columns)).to_arrow())
 
 
 def with_ids(table: Table, collection: str, ids: list[str], *, embeddings: bool = True) -> dict[str, VectorRecord]:

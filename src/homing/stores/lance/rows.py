@@ -200,16 +200,13 @@ def records_of(rows: ArrowTable, collection: str, space: Space | None) -> Iterat
     """The records of rows, in their order, with the vectors of a space."""
     vectors = vectors_of(rows, space.column) if space is not None else [None] * len(rows)
     for row, vector in zip(rows.select(STORED).to_pylist(), vectors, strict=True):
-        text, keywords = texts_of(row)
-        yield VectorRecord(
-            row["id"],
-            collection,
-            vector,
-            json.loads(row["metadata"]),
-            text,
-            space.model if space is not None and vector is not None else "",
-            keywords,
-        )
+        yield record_of(row, collection, vector, space.model if space is not None and vector is not None else "")
+
+
+def record_of(row: dict[str, Any], collection: str, vector: Vector | None = None, model: str = "") -> VectorRecord:
+    """The record of a row with the columns `STORED`."""
+    text, keywords = texts_of(row)
+    return VectorRecord(row["id"], collection, vector, json.loads(row["metadata"]), text, model, keywords)
 
 
 def vectors_of(rows: ArrowTable, column: str) -> list[Vector | None]:

@@ -24,7 +24,7 @@ from homing.stores.lance.database import Database
 from homing.stores.lance.faults import fault, is_gone, translated
 from homing.stores.lance.filtering import Narrowed
 from homing.stores.lance.indexes import key_index, labels_index, words_index
-from homing.stores.lance.rows import SHOWN, match_of, serving
+from homing.stores.lance.rows import SHOWN, match_of, record_of, serving
 from homing.stores.lance.table import Table, any_of
 from homing.stores.lance.upkeep import Limits, Upkeep
 from homing.stores.lance.vector_index import VectorIndex
@@ -184,10 +184,15 @@ class LanceStore:
         """The records that exist, in the order asked for; see `Store.get`. Without `embeddings` no vector is read."""
         checked_name(collection, "collection")
         asked = checked_names(ids, "id")
+
+        def ask(table: Table) -> dict[str, VectorRecord]:
+            held = None if embeddings else self._words.held(table)
+            if held is None:
+                return reading.with_ids(table, collection, asked, embeddings=embeddings)
+            return {name: record_of(held[name].row, collection) for name in asked if name in held}
+
         nothing: dict[str, VectorRecord] = {}
-        found = self._read(
-            collection, lambda table: reading.with_ids(table, collection, asked, embeddings=embeddings), nothing
-        )
+        found = self._read(collection, ask, nothing)
         return [found[name] for name in asked if name in found]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
@@ -205,7 +210,7 @@ class LanceStore:
             held = self._words.of(table).held if conditions else None
             if held is None:
                 return reading.ids_of(table, Narrowed.by(conditions))
-            return sorted(name for name, one in held.items() if matches(conditions, json.loads(one.metadata)))
+            return sorted(name for name, one in held.items() if matches(conditions, json.loads(one.row["metadata"])))
 
         return self._read(collection, ask, [])
 

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from homing.stores.lance.engine import Reader, run
+from homing.stores.lance.rows import STORED
 from homing.stores.lance.table import Table
 
 TEXTS = 2_000
@@ -35,10 +36,10 @@ B = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is kept of a text in memory: how often each word stands in it, and its metadata as JSON."""
+    """What is kept of a record in memory: how often each word stands in it, and its row without vectors."""
 
     counts: Counter[str]
-    metadata: str
+    row: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,13 @@ class WordStatistics:
             known = self._read[table] = _read(table.frozen_reader())
         return known
 
+    def held(self, table: Table) -> Mapping[str, Held] | None:
+        """Every record of a table, if a search has read them all since the last commit."""
+        known = self._read.get(table)
+        if known is None or known.held is None or not _holds(known, table.reader):
+            return None
+        return known.held
+
 
 def _holds(known: Statistics, reader: Reader) -> bool:
     commits: int = run(reader.version()) - known.version
@@ -128,14 +136,14 @@ def _read(reader: Reader) -> Statistics:
         read += 1
         characters += len(row["words"])
         if characters <= HELD:
-            held[row["id"]] = Held(counts, row["metadata"])
+            held[row["id"]] = Held(counts, {name: row[name] for name in STORED})
         if characters > CHARACTERS:
             break
     # A key that is there twice (written around us) is one text.
     return Statistics(version, texts, read, words, holders, held if len(held) == read == texts else None)
 
 
-def _texts(reader: Reader, texts: int) -> Iterator[dict[str, str]]:
+def _texts(reader: Reader, texts: int) -> Iterator[dict[str, Any]]:
     """The rows of all texts, or of stretches of them that lie equally far apart; some in memory at a time."""
     if texts <= TEXTS:
         query = reader.query()
@@ -143,7 +151,7 @@ def _texts(reader: Reader, texts: int) -> Iterator[dict[str, str]]:
         stretches = TEXTS // STRETCH
         starts = [number * (texts - STRETCH) // (stretches - 1) for number in range(stretches)]
         query = reader.take_offsets([start + at for start in starts for at in range(STRETCH)])
-    batches = run(query.select(["id", "words", "metadata"]).to_batches(max_batch_length=STRETCH))
+    batches = run(query.select([*STORED, "words"]).to_batches(max_batch_length=STRETCH))
     while (batch := run(_next(batches))) is not None:
         yield from batch.to_pylist()
 
