@@ -28,7 +28,7 @@ SETS = (
     "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en",
     "agents_zh", "agents_en", "tools_bfcl", "tools_stabletoolbench",
 )  # fmt: skip
-MOST_TOKENS = 1024
+MAX_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ def read_set(folder: Path, joiner: str = ": ", titles: bool = False) -> Retrieva
 
 
 def embed(model: Encoder, tokenizer: Tokenizer, texts: list[str], *, length: int, dtype: torch.dtype) -> Tensor:
-    """The mean direction of a text's windows; what lies beyond MOST_TOKENS is not read."""
+    """The mean direction of a text's windows; what lies beyond MAX_TOKENS is not read."""
     ends = {end for mark in SENTENCE_MARKS for end in tokenizer.encode(mark, add_special_tokens=False).ids}
     every = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-    every = [ids if len(ids) <= MOST_TOKENS else ids[: MOST_TOKENS - 1] + ids[-1:] for ids in every]
+    every = [ids if len(ids) <= MAX_TOKENS else ids[: MAX_TOKENS - 1] + ids[-1:] for ids in every]
     cut = [windows(ids, length, ends=ends) for ids in every]
     rows = embed_ids(model, [ids for one in cut for ids in one], dtype=dtype)
     means = torch.stack([part.mean(0) for part in rows.split([len(one) for one in cut])])

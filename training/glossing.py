@@ -12,7 +12,7 @@ from pathlib import Path
 
 from data import read_jsonl
 
-LONGEST_WORD = 10
+MAX_WORD = 10
 # Frequent words whose first gloss is not what they mean in a question.
 GRAMMAR = {
     "的": "'s", "了": "", "吗": "", "呢": "", "着": "", "是": "is", "在": "in", "有": "has", "和": "and", "与": "and",
@@ -44,7 +44,7 @@ class Glossary:
         place, run = 0, ""
         while place < len(text):
             size = next(
-                (size for size in range(LONGEST_WORD, 0, -1) if text[place : place + size] in self._words), None
+                (size for size in range(MAX_WORD, 0, -1) if text[place : place + size] in self._words), None
             )
             if size is None or (run and text[place].isascii()):
                 run += text[place]

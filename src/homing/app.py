@@ -159,11 +159,11 @@ class Homing:
         from homing.documents.knowledge_base import KnowledgeBase
         from homing.documents.records import Namespace
         from homing.documents.service import DocumentService
-        from homing.stores.users import KeepsUsersApart, checked_user
+        from homing.stores.users import MultiUserStore, checked_user
 
         name = checked_user(self.user if user is None else user)
         named, hybrid = self._shared or self, self.search_options
-        apart = isinstance(named.store, KeepsUsersApart)
+        apart = isinstance(named.store, MultiUserStore)
         if name == self.user and (named is self or not apart):
             return KnowledgeBase(
                 name,

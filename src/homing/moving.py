@@ -18,7 +18,7 @@ from homing.memory import content
 from homing.records import VectorRecord
 from homing.stores.copying import Copied, Copyable, Progress, copy_store
 from homing.stores.store import CollectionInfo, Store
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 
 TABLES = (
     Table(following.COMPONENT, following.STEPS, "followed_files", "project, document"),
@@ -51,11 +51,11 @@ def _copy_rows(source: Store, target: Store, tables: Sequence[Table]) -> None:
     for table in tables:
         copy_table(source.database, target.database, table)
     for view, own in everybody(source):
-        mine = target.for_user(own.owner) if own.owner and isinstance(target, KeepsUsersApart) else target
+        mine = target.for_user(own.owner) if own.owner and isinstance(target, MultiUserStore) else target
         assert view.database is not None
         assert mine.database is not None
         copy_documents(view.database, mine.database, own.owner)
-    apart = isinstance(target, KeepsUsersApart)
+    apart = isinstance(target, MultiUserStore)
     for table in WORK:
         copy_table(source.database, target.database, table, lambda row: _work_of(row, apart))
 
@@ -74,11 +74,11 @@ def _flat(store: Store) -> Copyable:
 
     What a program keeps for users beside them (`for_user`) is not shown.
     """
-    return _Flat(store, store) if isinstance(store, KeepsUsersApart) else store
+    return _Flat(store, store) if isinstance(store, MultiUserStore) else store
 
 
 class _Flat:
-    def __init__(self, store: Store, users: KeepsUsersApart) -> None:
+    def __init__(self, store: Store, users: MultiUserStore) -> None:
         self._store = store
         self._users = users
 

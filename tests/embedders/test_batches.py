@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.embedders.batches import FEWEST_TOKENS, MOST_TOKENS, plan_batches
+from homing.embedders.batches import MAX_TOKENS, MIN_TOKENS, plan_batches
 
 lengths_of_texts = st.lists(st.integers(2, 600), max_size=300)
 
@@ -20,7 +20,7 @@ def test_every_text_is_in_exactly_one_batch(lengths: list[int], workers: int) ->
 def test_a_batch_holds_texts_of_one_length_and_is_bounded(lengths: list[int], workers: int) -> None:
     for batch in plan_batches(lengths, workers=workers):
         [length] = {lengths[position] for position in batch}
-        assert length * len(batch) <= MOST_TOKENS or len(batch) == 1
+        assert length * len(batch) <= MAX_TOKENS or len(batch) == 1
 
 
 @given(lengths_of_texts)
@@ -36,7 +36,7 @@ def test_texts_of_one_length_are_shared_out_to_all_workers() -> None:
 
 
 def test_a_handful_of_short_texts_is_not_torn_apart() -> None:
-    assert len(plan_batches([8] * (FEWEST_TOKENS // 8), workers=16)) == 1
+    assert len(plan_batches([8] * (MIN_TOKENS // 8), workers=16)) == 1
 
 
 def test_no_texts_need_no_batches() -> None:

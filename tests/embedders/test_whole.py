@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from homing.embedders.local import LocalProvider
-from homing.embedders.whole import embed_whole
+from homing.embedders.long_texts import embed_long
 
 
 def test_the_end_of_a_long_text_counts_in_both_languages() -> None:
@@ -19,8 +19,8 @@ def test_the_end_of_a_long_text_counts_in_both_languages() -> None:
         ),
     ):
         query = model.embed([question], kind="query")[0]
-        cut, whole = model.embed([filler + ending])[0], embed_whole(model, [filler + ending])[0]
-        only_filler = embed_whole(model, [filler])[0]
+        cut, whole = model.embed([filler + ending])[0], embed_long(model, [filler + ending])[0]
+        only_filler = embed_long(model, [filler])[0]
         assert np.allclose(cut @ query, model.embed([filler])[0] @ query, atol=0.02)
         assert whole @ query > only_filler @ query
 
@@ -28,7 +28,7 @@ def test_the_end_of_a_long_text_counts_in_both_languages() -> None:
 def test_short_texts_are_embedded_as_ever_beside_long_ones() -> None:
     model = LocalProvider()
     texts = ["短句", "一个很长的段落。" * 300, "a short one", ""]
-    rows = embed_whole(model, texts)
+    rows = embed_long(model, texts)
     assert np.allclose(rows[[0, 2, 3]], model.embed(["短句", "a short one", ""]), atol=1e-5)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-    assert embed_whole(model, []).shape == (0, model.dimensions)
+    assert embed_long(model, []).shape == (0, model.dimensions)

@@ -16,7 +16,7 @@ from homing.errors import InvalidArgument, NotFound
 from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.store import Store
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 from homing.testing.fake import FakeEmbedder
 from tests.knowledge.conftest import Open
 
@@ -81,7 +81,7 @@ def test_the_view_of_one_user_is_no_way_to_another(new_database: Callable[[], st
 def test_documents_of_one_owner_are_in_no_list_or_search_of_another(store: Store, embedder: FakeEmbedder) -> None:
     engine = Engine(store, embedder)
     own = DocumentService(engine)
-    apart = isinstance(store, KeepsUsersApart)
+    apart = isinstance(store, MultiUserStore)
     users = {
         user: DocumentService(engine.for_user(user)) if apart else DocumentService(engine, owner=user)
         for user in ("alice", "bob")

@@ -16,7 +16,7 @@ import pytest
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.stores.registry import open_store
 from homing.stores.store import Store
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 from homing.testing.fake import FakeEmbedder
 from homing.text.windows import windows
 from tests.knowledge.conftest import Open
@@ -66,7 +66,7 @@ def test_a_killed_upload_leaves_the_old_file_or_the_new_one(
         base.upload(b"the end", "a.txt")
         # Nothing is left behind, whoever was killed.
         own, collection = (
-            (store.for_user("alice"), CHUNKS) if isinstance(store, KeepsUsersApart) else (store, f"{CHUNKS}:alice")
+            (store.for_user("alice"), CHUNKS) if isinstance(store, MultiUserStore) else (store, f"{CHUNKS}:alice")
         )
         assert [record.text for record in own.records(collection)] == ["the end"]
         assert [file.name for file in base.list()] == ["a.txt"]

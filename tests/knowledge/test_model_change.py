@@ -14,7 +14,7 @@ from homing.config import Settings
 from homing.engine import Engine
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 from homing.testing.fake import FakeEmbedder
 from homing.testing.loopback import LoopbackApi
 
@@ -42,7 +42,7 @@ def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_
         assert status.finished
         assert all(any(user in one.collection for one in status.collections) for user in users)
         for user in users:
-            if isinstance(app.store, KeepsUsersApart):
+            if isinstance(app.store, MultiUserStore):
                 assert app.store.for_user(user).model_of(CHUNKS) == NEW
             else:
                 assert app.store.model_of(f"{CHUNKS}:{user}") == NEW

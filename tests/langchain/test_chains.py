@@ -125,7 +125,7 @@ async def test_it_serves_a_retrieval_chain(filled: Place) -> None:
     assert any("context" in piece for piece in pieces)
 
 
-class Heard(BaseCallbackHandler):
+class OnSearch(BaseCallbackHandler):
     """Writes down what a retriever tells."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Heard(BaseCallbackHandler):
 
 
 async def test_callbacks_tags_and_metadata_are_heard(filled: Place) -> None:
-    heard = Heard()
+    heard = OnSearch()
     retriever = filled.retriever(1, limit=2, tags=["kb"], metadata={"team": "search"})
     retriever.invoke("退款政策", config={"callbacks": [heard], "tags": ["once"], "run_name": "知识库"})
     (start,) = heard.started

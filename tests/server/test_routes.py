@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from homing.app import Homing
-from homing.meanings import in_chinese
+from homing.errors_zh import in_chinese
 from homing.server.application import create_app
 
 

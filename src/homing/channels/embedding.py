@@ -52,7 +52,7 @@ def search(app: Homing, request: EmbeddingSearchRequest, work: Work) -> Embeddin
         min_score=request.min_score,
         offsets=request.offset_unit,
     )
-    work.heard("documents", found.mode, found.degraded)
+    work.on_search("documents", found.mode, found.degraded)
     by_words = found.mode == "keyword"
     return EmbeddingSearchResponse(
         results=[_result(hit) for hit in found],

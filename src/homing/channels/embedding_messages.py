@@ -8,13 +8,13 @@ from pydantic import ConfigDict, Field
 
 from homing.channels.message import Fallback, Name, OffsetUnit, Query, Request, Response
 
-MOST_TEXTS = 2048
+MAX_TEXTS = 2048
 
 
 class EmbeddingGenerateRequest(Request):
     """Turn texts into vectors."""
 
-    texts: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1, max_length=MOST_TEXTS)
+    texts: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1, max_length=MAX_TEXTS)
     model: Name = Field("default", description="`default`, or the name of a model that is configured.")
     kind: Literal["document", "query"] = Field(
         "document", description="Whether the texts are searched, or are what is asked."

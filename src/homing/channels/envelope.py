@@ -21,7 +21,7 @@ from homing.errors import (
     RetrievalFailed,
     StoreError,
 )
-from homing.operations.problems import LONGEST_NAME, problem
+from homing.operations.problems import MAX_NAME, problem
 
 Envelope = dict[str, Any]
 
@@ -83,7 +83,7 @@ def _told(error: ErrorDetails, fields: list[str]) -> str:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part)[:LONGEST_NAME] for part in location)
+    return ".".join(str(part)[:MAX_NAME] for part in location)
 
 
 def _plain(details: Mapping[str, Any]) -> dict[str, Any]:

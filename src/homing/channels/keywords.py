@@ -19,7 +19,7 @@ def query(app: Homing, request: SearchFtsQueryRequest, work: Work) -> SearchFtsQ
         offset=request.offset,
         offsets=request.offset_unit,
     )
-    work.heard("documents", found.mode, found.degraded)
+    work.on_search("documents", found.mode, found.degraded)
     return SearchFtsQueryResponse(
         results=[_result(hit) for hit in found.hits[: request.limit]],
         has_more=len(found) > request.limit,

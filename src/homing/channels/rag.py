@@ -24,7 +24,7 @@ def retrieve(app: Homing, request: RagRetrieveRequest, work: Work) -> RagRetriev
     # The defaults of the request are those of a fresh configuration; what was not sent is as configured now.
     sent: dict[str, Any] = request.model_dump(include=request.model_fields_set - {"project_id", "query"})
     packed = app.documents.retrieve(request.project_id, request.query, **sent)
-    work.heard("documents", "keyword" if packed.degraded else "semantic", packed.degraded)
+    work.on_search("documents", "keyword" if packed.degraded else "semantic", packed.degraded)
     return RagRetrieveResponse(
         chunks=[RagChunk(**asdict(chunk)) for chunk in packed.chunks],
         used_tokens=packed.used_tokens,

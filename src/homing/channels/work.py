@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from homing.errors import Canceled
-from homing.heard import Heard, by_nobody
+from homing.on_search import OnSearch, ignore_search
 
 
 def _nobody_listens(done: int, total: int) -> None:
@@ -19,14 +19,14 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The wires to the caller: `progress(done, total)` and `heard` out, `cancelled()` in, all from any thread.
+    """The wires to the caller: `progress(done, total)` and `on_search` out, `cancelled()` in, all from any thread.
 
-    `heard` is told of every search that was answered.
+    `on_search` is told of every search that was answered.
     """
 
     progress: Callable[[int, int], None] = _nobody_listens
     cancelled: Callable[[], bool] = _never
-    heard: Heard = by_nobody
+    on_search: OnSearch = ignore_search
 
     def go_on(self) -> None:
         """Raises Canceled where the caller took the request back."""

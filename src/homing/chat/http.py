@@ -14,7 +14,7 @@ import httpx2
 from homing.errors import ChatError, InvalidArgument
 
 CONNECT_SECONDS = 5.0
-LONGEST_QUOTE = 300
+MAX_QUOTE = 300
 MASK = "**********"
 CAUSES = {400: "REFUSED", 401: "INVALID_KEY", 403: "INVALID_KEY", 404: "MODEL_UNKNOWN", 408: "TIMEOUT", 422: "REFUSED"}
 CAUSES[429] = "RATE_LIMITED"
@@ -126,7 +126,7 @@ class ChatApi:
             return self._client
 
     def _refusal(self, status: int, content: bytes) -> ChatError:
-        said = " ".join(content.decode(errors="replace").split())[:LONGEST_QUOTE]
+        said = " ".join(content.decode(errors="replace").split())[:MAX_QUOTE]
         cause = CAUSES.get(status, "PROVIDER_UNAVAILABLE" if status >= 500 else "REFUSED")
         advice = {"INVALID_KEY": "; set a valid key for this provider", "MODEL_UNKNOWN": "; check model and base_url"}
         return self._error(f"answered {status}{advice.get(cause, '')}: {said}", cause, status)

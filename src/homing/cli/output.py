@@ -21,7 +21,7 @@ from homing.errors import (
     NotFound,
     StoreError,
 )
-from homing.meanings import has_chinese, in_chinese
+from homing.errors_zh import has_chinese, in_chinese
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,10 +16,10 @@ def _as_tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-LONGEST_NAME = 10_000
+MAX_NAME = 10_000
 """Characters: what is longer is no name that anybody says, and takes seconds to read."""
 
-Texts = Annotated[tuple[Annotated[str, Field(max_length=LONGEST_NAME)], ...], BeforeValidator(_as_tuple)]
+Texts = Annotated[tuple[Annotated[str, Field(max_length=MAX_NAME)], ...], BeforeValidator(_as_tuple)]
 
 
 class ValueRange(BaseModel):
@@ -92,7 +92,7 @@ class Device(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     id: str = Field(min_length=1)
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    name: str = Field(min_length=1, max_length=MAX_NAME)
     type: str = Field("", validation_alias=AliasChoices("type", "domain", "category"))
     room: str | None = Field(None, validation_alias=AliasChoices("room", "area"))
     floor: str | None = None
@@ -118,6 +118,6 @@ class Room(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    name: str = Field(min_length=1, max_length=MAX_NAME)
     floor: str | None = None
     aliases: Texts = ()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from homing.documents.alignment import Alignment, align
 from homing.documents.layout import Placed, Rewrite, Stored, common_end, common_start, rewrite
 from homing.documents.splitting import PARAGRAPHS, WINDOWS, Piece, split, split_windows
-from homing.text.blocks import LONGEST_FRONT_MATTER
+from homing.text.blocks import MAX_FRONT_MATTER
 
 FENCES = ("```", "~~~")
 """A fence of code reaches as far as its other end, so with one of these nothing can be told from the lines around."""
@@ -140,7 +140,7 @@ def _front_matter_reach(text: str) -> int:
         return 0
     lines = text.splitlines(keepends=True)
     begins = lines[0].lstrip("\ufeff").rstrip() == "---"
-    return sum(map(len, lines[:LONGEST_FRONT_MATTER])) if begins else 0
+    return sum(map(len, lines[:MAX_FRONT_MATTER])) if begins else 0
 
 
 def _cut_alone(text: str, start: int, stop: int, *, at_end: bool) -> list[Piece] | None:

@@ -21,7 +21,7 @@ from homing.errors import NotFound
 from homing.files import Limits
 from homing.records import Hit, Metadata, Retrieved
 from homing.stores.store import MAX_LIMIT, Store
-from homing.stores.users import KeepsUsersApart, checked_user
+from homing.stores.users import MultiUserStore, checked_user
 
 PLACE = ("part", "chunk", "start", "end")
 """What the metadata of a hit says, beside the name of the file."""
@@ -47,7 +47,7 @@ class KnowledgeBase:
         documents: Callable[[], DocumentService] | None = None,
     ) -> None:
         user = checked_user(user_id)
-        if namespace is None and isinstance(store, KeepsUsersApart):
+        if namespace is None and isinstance(store, MultiUserStore):
             store, namespace = store.for_user(user), Namespace(user)
         self.user_id = user_id
         self._store = store
@@ -64,7 +64,7 @@ class KnowledgeBase:
 
     def _own_documents(self) -> DocumentService:
         check_transactional(self._store, "uploads")
-        user = self._store.user_id if isinstance(self._store, KeepsUsersApart) else ""
+        user = self._store.user_id if isinstance(self._store, MultiUserStore) else ""
         return DocumentService(Engine(self._store, self._models, user=user, background=False), owner=self._own.owner)
 
     def upload(

@@ -8,7 +8,7 @@ from homing.documents import archive
 from homing.documents.records import COLLECTION, Namespace
 from homing.engine.work_state import WorkState
 from homing.stores.store import Store
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 
 
 def everybody(store: Store) -> Iterator[tuple[Store, Namespace]]:
@@ -20,7 +20,7 @@ def everybody(store: Store) -> Iterator[tuple[Store, Namespace]]:
     database = store.database
     if database is None:
         return
-    if isinstance(store, KeepsUsersApart):
+    if isinstance(store, MultiUserStore):
         for user in WorkState(database, "").users() if database.applied("work") else ():
             yield store.for_user(user), Namespace(user)
     elif database.applied(archive.COMPONENT):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_TOKENS = 1024
+MAX_TOKENS = 1024
 """A run of so many tokens keeps the integer units busy; larger ones only take more memory."""
-FEWEST_TOKENS = 64
+MIN_TOKENS = 64
 """Below this a run is bound by reading the weights, so texts are not spread over workers any thinner."""
 
 
 def plan_batches(lengths: Sequence[int], *, workers: int = 1) -> list[list[int]]:
     """Groups positions of equal length, longest first, in batches small enough that every worker gets some.
 
-    Every position occurs exactly once, and a batch exceeds MOST_TOKENS only when it is a single text. Longest first, so
+    Every position occurs exactly once, and a batch exceeds MAX_TOKENS only when it is a single text. Longest first, so
     that workers that share the list end at about the same time.
     """
-    tokens = min(MOST_TOKENS, max(FEWEST_TOKENS, sum(lengths) // workers))
+    tokens = min(MAX_TOKENS, max(MIN_TOKENS, sum(lengths) // workers))
     by_length: dict[int, list[int]] = {}
     for position, length in enumerate(lengths):
         by_length.setdefault(length, []).append(position)

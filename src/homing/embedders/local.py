@@ -31,7 +31,7 @@ TEXTS_AT_ONCE = 4096
 """How many texts are tokenised before they are embedded: enough that most have a neighbour of their length."""
 SENTENCE_MARKS = "。！？；.!?;"
 """A text that is read in several windows is cut behind one of these."""
-SAME = 0.9995
+MIN_SAME_COSINE = 0.9995
 """Cosine above which two processors are said to compute the same; another order of additions alone stays above it."""
 
 
@@ -190,7 +190,7 @@ def _agrees(check: Check | None, tokenizer: Tokenizer, session: InferenceSession
     if check is None:
         return True
     [row] = session.run(None, {"ids": np.array([tokenizer.encode(check.text).ids], dtype=np.int64)})[0]
-    return float(row @ np.array(check.vector, dtype=np.float32)) > SAME
+    return float(row @ np.array(check.vector, dtype=np.float32)) > MIN_SAME_COSINE
 
 
 def _usable_cores() -> int:

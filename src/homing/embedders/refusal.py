@@ -19,8 +19,8 @@ from homing.errors import (
     Timeout,
 )
 
-LONGEST_RETRY_AFTER = 3600.0
-LONGEST_QUOTE = 300
+MAX_RETRY_AFTER = 3600.0
+MAX_QUOTE = 300
 
 # Not every API keeps to the status codes: Google answers 400 to a wrong key, DashScope 400 to an unknown model.
 _KEY = re.compile(r"api[ _-]?key[ _-]?(not valid|invalid)|(invalid|incorrect)[ _-]?api[ _-]?key|invalidapikey", re.I)
@@ -41,7 +41,7 @@ def refusal(who: str, status: int, headers: Mapping[str, str], body: bytes) -> E
     """
     answer = _parsed(body)
     said = _said(answer, body)
-    quote = f": {said[:LONGEST_QUOTE]}" if said else ""
+    quote = f": {said[:MAX_QUOTE]}" if said else ""
     details = {"status": status}
     if status in (401, 403) or (status == 400 and _KEY.search(said)):
         return InvalidKey(
@@ -101,7 +101,7 @@ def _retry_after(headers: Mapping[str, str], answer: Any) -> float | None:
     if seconds is None and isinstance(answer, dict) and isinstance(answer.get("error"), dict):
         delays = [_number(str(detail.get("retryDelay", "")).rstrip("s")) for detail in _details(answer["error"])]
         seconds = next((delay for delay in delays if delay is not None), None)
-    return None if seconds is None else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+    return None if seconds is None else min(max(seconds, 0.0), MAX_RETRY_AFTER)
 
 
 def _number(text: str | None, scale: float = 1.0) -> float | None:

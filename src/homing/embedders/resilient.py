@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 RETRIABLE = (ProviderUnavailable, RateLimited, Timeout, MalformedAnswer)
 """What may pass by itself. A rejected key, an unknown model or a text that is too long will not."""
 FIRST_WAIT = 0.1
-LONGEST_WAIT = 10.0
+MAX_WAIT = 10.0
 
 Circuit = Literal["closed", "half-open", "open"]
 
@@ -147,4 +147,4 @@ def _wait(error: EmbeddingError, attempt: int) -> float:
     asked: float | None = getattr(error, "retry_after", None)
     if asked is not None:
         return asked
-    return random.uniform(0.5, 1.0) * min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (attempt - 1))
+    return random.uniform(0.5, 1.0) * min(MAX_WAIT, FIRST_WAIT * 2.0 ** (attempt - 1))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FIRST_WINDOW = 4096
 """Characters of a long text that are tokenised first; more only while they do not fill the model's window."""
-LONGEST_WORD = 100
+MAX_WORD = 100
 """A longer word is one unknown piece, so a window that ends inside a word is wrong about at most so many pieces."""
 
 
@@ -39,9 +39,7 @@ def token_ids(tokenizer: Tokenizer, texts: Sequence[str], *, most: int) -> list[
         for position, encoding in zip(waiting, encodings, strict=True):
             found[position] = encoding.ids
         waiting = [
-            position
-            for position in waiting
-            if len(texts[position]) > window and len(found[position]) < most + LONGEST_WORD
+            position for position in waiting if len(texts[position]) > window and len(found[position]) < most + MAX_WORD
         ]
         window *= 2
     return [_cut(ids, most) for ids in found]

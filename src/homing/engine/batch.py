@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from homing.embedders.long_texts import embed_long
 from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.whole import embed_whole
 from homing.engine.models import ModelsInUse
 from homing.engine.work import Item, Work
 from homing.errors import (
@@ -110,7 +110,7 @@ class Embedding:
         if not texts:
             return
         # Checked before anything is put: vectors of a wrong width would shut the right ones out.
-        rows = normalise(embed_whole(provider, [text for _, _, text in texts]), dimensions=provider.dimensions)
+        rows = normalise(embed_long(provider, [text for _, _, text in texts]), dimensions=provider.dimensions)
         vectors: dict[str, list[NewVector]] = {}
         for (collection, name, text), row in zip(texts, rows, strict=True):
             vectors.setdefault(collection, []).append(NewVector(name, text_hash(text), row))

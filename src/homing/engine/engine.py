@@ -16,7 +16,7 @@ from homing.engine.work import Work
 from homing.engine.worker import Worker, WorkerOptions
 from homing.errors import EmbeddingError, InvalidArgument, StoreError
 from homing.stores.store import Store
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Engine:
             database, store, self.models, self.work, self.wanted, options or WorkerOptions(), others=self._others
         )
         self.background = background
-        self._keeps_users_apart = not user and isinstance(store, KeepsUsersApart)
+        self._keeps_users_apart = not user and isinstance(store, MultiUserStore)
         self._users: dict[str, Engine] = {}
         self._followed = ""
         self._written = self._notice
@@ -80,7 +80,7 @@ class Engine:
 
     def for_user(self, user: str) -> Engine:
         """The engine of one user, through which nothing of others is reached; it lives as long as this one."""
-        if not isinstance(self.store, KeepsUsersApart):
+        if not isinstance(self.store, MultiUserStore):
             raise InvalidArgument("this store does not keep users apart; give each a collection of their own")
         with self._lock:
             if user not in self._users:

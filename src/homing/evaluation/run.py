@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from homing.embedders.long_texts import embed_long
 from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.embedders.whole import embed_whole
 from homing.embedders.wrapper import Wrapper
 from homing.engine.engine import Engine
 from homing.engine.search import HybridOptions, search
@@ -59,7 +59,7 @@ def index(golden: GoldenSet, engine: Engine, progress: Progress | None = None) -
     ids = list(golden.corpus)
     for start in range(0, len(ids), BATCH):
         part = ids[start : start + BATCH]
-        rows = embed_whole(embedder, [golden.corpus[one] for one in part])
+        rows = embed_long(embedder, [golden.corpus[one] for one in part])
         collection.write(
             VectorRecord(one, COLLECTION, row, {}, golden.corpus[one], embedder.id)
             for one, row in zip(part, rows, strict=True)

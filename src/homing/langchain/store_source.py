@@ -23,7 +23,7 @@ from homing.langchain.store_filter import store_filter
 from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
-from homing.stores.users import KeepsUsersApart
+from homing.stores.users import MultiUserStore
 from homing.text.containment import Containment
 from homing.vectors import Vector
 
@@ -49,7 +49,7 @@ def collection_of(
     store: Store, user_id: int | str, collection: str, user_key: str, embedder: EmbeddingProvider
 ) -> Place:
     """One user's part of a collection. Raises InvalidArgument where it cannot be told which that is."""
-    if isinstance(store, KeepsUsersApart):
+    if isinstance(store, MultiUserStore):
         if store.user_id and store.user_id != str(user_id):
             raise InvalidArgument(
                 f"this is the store of user {store.user_id!r}, and the retriever is for {user_id!r}; "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from homing.heard import Heard, by_nobody
+from homing.on_search import OnSearch, ignore_search
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An open data folder as one caller may use it; `heard` is told of every search that was answered."""
+    """An open data folder as one caller may use it; `on_search` is told of every search that was answered."""
 
     app: Homing
     may_write: bool = True
-    heard: Heard = by_nobody
+    on_search: OnSearch = ignore_search
 
 
 AccessOf = Callable[[Any], Access]

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 
-LONGEST_TEXT = 60_000
+MAX_TEXT = 60_000
 """Characters of a skill that one call hands over; the resource has all of it."""
 
 EMBEDDING_SECONDS = 2.0
@@ -84,7 +84,7 @@ class Tools:
         access = self._access(ctx)
         skills = access.app.skills
         answer = skills.find_relevant_skills(query, limit, threshold)
-        access.heard("skills", answer.mode, answer.degraded)
+        access.on_search("skills", answer.mode, answer.degraded)
         keys = skill_keys(skills.list_skills())
         rows = [
             SkillFound(
@@ -116,8 +116,8 @@ class Tools:
             tags=list(whole.tags),
             path=whole.path,
             uri=skill_uri(keys.get(whole.id, whole.name)),
-            text=whole.body[:LONGEST_TEXT],
-            truncated=len(whole.body) > LONGEST_TEXT,
+            text=whole.body[:MAX_TEXT],
+            truncated=len(whole.body) > MAX_TEXT,
             flags=list(suspicions(f"{whole.description}\n{whole.body}")),
         )
         flagged = f" Beware: {'; '.join(result.flags)}." if result.flags else ""
@@ -138,7 +138,7 @@ class Tools:
         """Find passages in the user's documents (novels, notes, manuals) by meaning and by words."""
         access = self._access(ctx)
         answer, rows = passages_of(access.app, query, project=project, limit=limit, mode=mode, threshold=threshold)
-        access.heard("documents", answer.mode, answer.degraded)
+        access.on_search("documents", answer.mode, answer.degraded)
         return found(told(answer, len(rows), "passage"), PassagesFound(passages=rows, **how(answer)), rows)
 
     @told_as_tool_error
@@ -155,7 +155,7 @@ class Tools:
         answer = access.app.memory.recall(
             query, limit=limit, collections=tuple(collections or ()), session_key=session or None
         )
-        access.heard("memory", answer.mode, answer.degraded)
+        access.on_search("memory", answer.mode, answer.degraded)
         rows = [
             Memory(
                 id=hit.id,
@@ -215,7 +215,7 @@ class Tools:
         except ValidationError:
             raise InvalidArgument("state is not one that find_devices answered; leave it out") from None
         answer = devices.ask(sentence, state=known, room=room or None)
-        access.heard("devices", answer.mode, answer.degraded)
+        access.on_search("devices", answer.mode, answer.degraded)
         result = DevicesFound(
             decision=answer.decision,
             steps=[_step(step) for step in answer.steps],

@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from homing.embedders.cached import Cached
+from homing.embedders.calibrated import Calibrated
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.observed import Observed
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
-from homing.embedders.rescaled import Rescaled
 from homing.embedders.resilient import Resilient
 from homing.embedders.secret import Secret
 from homing.errors import ConfigError, ModelNotReady, NotFound, UnknownProvider
@@ -86,7 +86,7 @@ class Adapters:
             # A local model embeds questions and documents alike, so one cached row serves both.
             adapter = Cached(adapter, self._surroundings.cache, by_kind=not is_local)
         fitted = model.model_config.scale
-        return adapter if fitted is None else Rescaled(adapter, Scale(fitted.border, fitted.steepness))
+        return adapter if fitted is None else Calibrated(adapter, Scale(fitted.border, fitted.steepness))
 
     def _local(self, model: LLMModel) -> EmbeddingProvider:
         local = LocalProvider(local_folder(model, self._surroundings.models))

@@ -10,8 +10,8 @@ from functools import cached_property, partial
 
 from homing.database import Database
 from homing.database.lazy import LazyDatabase
-from homing.embedders.absent import Absent
 from homing.embedders.chosen import Chosen
+from homing.embedders.missing_model import MissingModel
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
 from homing.models.adapters import Adapters, Surroundings
@@ -94,7 +94,7 @@ class Models:
             found = self.embedder()
         except HomingError:
             found = None
-        return found or Absent(self.provider)
+        return found or MissingModel(self.provider)
 
     def identity(self) -> str:
         """The identity of the model in use; empty where there is none, or none that can be had."""

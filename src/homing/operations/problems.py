@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-LONGEST_NAME = 64
+MAX_NAME = 64
 
 UNKNOWN = "is not known"
 
@@ -31,7 +31,7 @@ def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> str:
     if kind == "missing":
         return "is required"
     if kind == "extra_forbidden":
-        close = difflib.get_close_matches(str(error["loc"][-1])[:LONGEST_NAME], fields, n=1)
+        close = difflib.get_close_matches(str(error["loc"][-1])[:MAX_NAME], fields, n=1)
         return f"{UNKNOWN} (did you mean {close[0]}?)" if close else UNKNOWN
     if kind == "string_unicode":
         return "has half of a character in it, as when an emoji is cut in two; send whole ones"

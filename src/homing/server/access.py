@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from homing.app import Homing
 from homing.errors import Forbidden
 from homing.operations.operation import SCOPES, Scope
-from homing.server.tenants import OWNER
+from homing.server.users import OWNER
 
 if TYPE_CHECKING:
     from homing.server.service import Service

@@ -17,18 +17,18 @@ from starlette.types import Scope
 from homing.app import Homing
 from homing.errors import ConfigError, HomingError
 from homing.server.addresses import Addresses
-from homing.server.admission import PAGE, PAGE_FOLDER, PUBLIC, Admission
+from homing.server.authentication import PAGE, PAGE_FOLDER, PUBLIC, Authentication
 from homing.server.binding import operations_router
 from homing.server.body_limit import BodyLimit
-from homing.server.capacity import Capacity
-from homing.server.entrance import Entrance
+from homing.server.concurrency_limit import ConcurrencyLimit
 from homing.server.failures import ERRORS, answer_failure, answer_http, answer_invalid
-from homing.server.guard import Guard
 from homing.server.loopback import is_loopback
 from homing.server.mcp_endpoint import mcp_endpoint
 from homing.server.methods import Methods, check_method
 from homing.server.openai_api import openai_router
+from homing.server.origin_check import OriginCheck
 from homing.server.request_id import HEADER
+from homing.server.request_log import RequestLog
 from homing.server.routes import files, health, ipc, jobs, knowledge, metrics, page
 from homing.server.routes.map import router as map_router
 from homing.server.service import Service
@@ -102,10 +102,10 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     served.add_exception_handler(RequestValidationError, answer_invalid)
     served.add_exception_handler(HTTPException, answer_http)
     # The last to be added is the first to see a request.
-    served.add_middleware(Capacity, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
+    served.add_middleware(ConcurrencyLimit, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
     served.add_middleware(BodyLimit, most=settings.max_body)
     served.add_middleware(Addresses)
-    served.add_middleware(Admission, service=service)
+    served.add_middleware(Authentication, service=service)
     if settings.cors_origins:
         served.add_middleware(
             CORSMiddleware,
@@ -114,8 +114,8 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
             allow_headers=["authorization", "content-type", HEADER],
             expose_headers=[HEADER],
         )
-    served.add_middleware(Guard, settings=settings, exposed=exposed)
-    served.add_middleware(Entrance, metrics=service.metrics)
+    served.add_middleware(OriginCheck, settings=settings, exposed=exposed)
+    served.add_middleware(RequestLog, metrics=service.metrics)
     return served
 
 

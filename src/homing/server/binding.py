@@ -110,7 +110,7 @@ def _answer(bound: Operation, caller: Caller, asked: Any) -> Any:
     found = bound.run(call, asked)
     if isinstance(found, Output):
         for search in found.searches():
-            caller.service.metrics.heard(*search)
+            caller.service.metrics.on_search(*search)
     return found
 
 

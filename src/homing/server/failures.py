@@ -38,7 +38,7 @@ from homing.errors import (
     Unauthorized,
     UnsupportedFile,
 )
-from homing.meanings import in_chinese
+from homing.errors_zh import in_chinese
 from homing.operations.models import Output
 from homing.server.problems import in_words, problems_of
 from homing.server.request_id import REQUEST_ID

@@ -16,4 +16,4 @@ def mcp_endpoint() -> McpEndpoint:
 
 def _access(request: Request) -> Access:
     caller: Caller = request.state.caller
-    return Access(caller.app, may_write=caller.may("write"), heard=caller.service.metrics.heard)
+    return Access(caller.app, may_write=caller.may("write"), on_search=caller.service.metrics.on_search)

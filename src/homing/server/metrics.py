@@ -15,7 +15,7 @@ from homing.embedders.wrapper import layers
 from homing.records import Mode
 
 if TYPE_CHECKING:
-    from homing.server.tenants import Tenants
+    from homing.server.users import Users
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -23,7 +23,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 class Metrics:
     """The counters of one server."""
 
-    def __init__(self, tenants: Tenants) -> None:
+    def __init__(self, users: Users) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "homing_requests", "Requests by route and status.", ["method", "route", "status"], registry=self._registry
@@ -40,15 +40,15 @@ class Metrics:
         )
         self.working = Gauge("homing_requests_working", "Requests being worked on.", registry=self._registry)
         self.waiting = Gauge("homing_requests_waiting", "Requests waiting for their turn.", registry=self._registry)
-        self._registry.register(_Queues(tenants))
-        self._registry.register(_Models(tenants))
+        self._registry.register(_Queues(users))
+        self._registry.register(_Models(users))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered. `route` is the pattern, not the path: paths hold people's names for things."""
         self._requests.labels(method, route, str(status)).inc()
         self._latency.labels(method, route).observe(seconds)
 
-    def heard(self, source: str, mode: Mode, degraded: bool) -> None:
+    def on_search(self, source: str, mode: Mode, degraded: bool) -> None:
         """Counts a search of whatever door it came through."""
         self._searches.labels(source, mode, str(degraded).lower()).inc()
 
@@ -60,24 +60,24 @@ class Metrics:
 class _Queues:
     """What waits to be embedded, read when it is asked for."""
 
-    def __init__(self, tenants: Tenants) -> None:
-        self._tenants = tenants
+    def __init__(self, users: Users) -> None:
+        self._users = users
 
     def collect(self) -> Iterator[Metric]:
         pending = dead = 0
-        for _, app in self._tenants.open_apps():
+        for _, app in self._users.open_apps():
             backlog = app.engine.work.backlog()
             pending += backlog.waiting
             dead += backlog.dead
-        yield GaugeMetricFamily("homing_buffer_pending", "Texts that wait to be embedded.", value=pending)
+        yield GaugeMetricFamily("homing_pending_texts", "Texts that wait to be embedded.", value=pending)
         yield GaugeMetricFamily("homing_dead_letters", "Texts that were given up.", value=dead)
 
 
 class _Models:
     """How the models answer, read when it is asked for."""
 
-    def __init__(self, tenants: Tenants) -> None:
-        self._tenants = tenants
+    def __init__(self, users: Users) -> None:
+        self._users = users
 
     def collect(self) -> Iterator[Metric]:
         seconds = HistogramMetricFamily("homing_embedding_seconds", "Seconds of a call to a model.", labels=["model"])
@@ -87,7 +87,7 @@ class _Models:
             "homing_circuit", "1 for the state that the circuit of a model is in.", labels=["model", "state"]
         )
         seen: set[str] = set()
-        for provider in self._tenants.owner.models.made():
+        for provider in self._users.owner.models.made():
             if provider.id in seen:
                 continue
             seen.add(provider.id)

@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
         "fastapi is not installed; install it with: pip install 'homing[server]'", details={"extra": "server"}
     ) from error
 
-MOST_TEXTS = 2048
+MAX_TEXTS = 2048
 """Texts that one request may hold, as OpenAI has it."""
 FIELDS = frozenset({"input", "model", "encoding_format", "dimensions", "user"})
 DEFAULT = "default"
@@ -78,7 +78,7 @@ REQUEST = {
         "input": {
             "anyOf": [
                 {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MOST_TEXTS},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MAX_TEXTS},
             ],
             "example": ["打开卧室的灯", "turn on the bedroom light"],
         },
@@ -148,8 +148,8 @@ def _texts(given: Any) -> list[str]:
         raise Refused("input is a text or a list of texts with at least one in it.", param="input")
     if any(isinstance(one, int | list) for one in texts):
         raise Refused("Arrays of tokens are not supported here: send the text itself.", param="input")
-    if len(texts) > MOST_TEXTS:
-        raise Refused(f"input has {len(texts)} texts; at most {MOST_TEXTS} are taken at once.", param="input")
+    if len(texts) > MAX_TEXTS:
+        raise Refused(f"input has {len(texts)} texts; at most {MAX_TEXTS} are taken at once.", param="input")
     for at, one in enumerate(texts):
         if not isinstance(one, str) or not one:
             raise Refused(f"input[{at}] is not a text with at least one character.", param="input")

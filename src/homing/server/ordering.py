@@ -20,8 +20,8 @@ def ordered_work(service: Service, order: Order, user: str) -> Work:
     def work(report: Report) -> dict[str, Any]:
         bound = OPERATIONS[order.operation]
         # The folder of the user stays open for as long as the job lasts.
-        with service.tenants.lease(user) as app:
-            switch = partial(switch_everybody, service.tenants)
+        with service.users.lease(user) as app:
+            switch = partial(switch_everybody, service.users)
             call = Call(app, service.app, user, order.scope, report, switch)
             return bound.run(call, bound.input.model_validate_json(order.input)).model_dump(mode="json")
 

@@ -10,11 +10,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
 from pydantic import BaseModel
 
-from homing.operations.problems import LONGEST_NAME, UNKNOWN, problem
+from homing.operations.problems import MAX_NAME, UNKNOWN, problem
 
 AS_JSON = "should be a JSON object, sent with `content-type: application/json`"
 AS_FILE = "should be a file: send multipart/form-data in which its part has a filename"
-MOST_TOLD = 3
+MAX_TOLD = 3
 """Problems that a sentence tells; the details have all of them."""
 NOT_AN_OBJECT = frozenset({"missing", "model_type", "model_attributes_type", "dict_type"})
 
@@ -27,7 +27,7 @@ def problems_of(error: RequestValidationError, request: Request) -> list[dict[st
 
 def in_words(problems: Sequence[Mapping[str, str]], request: Request) -> str:
     """The first problems, and which fields there are where one is not known."""
-    first = problems[:MOST_TOLD]
+    first = problems[:MAX_TOLD]
     told = "; ".join(f"{one['where']}: {one['message']}" for one in first)
     fields = _fields(request)
     unknown = any(one["message"].startswith(UNKNOWN) for one in first)
@@ -45,7 +45,7 @@ def _told(error: Mapping[str, Any], fields: Sequence[str], form: bool) -> str:
 
 
 def _where(place: Sequence[int | str]) -> str:
-    return ".".join(str(part)[:LONGEST_NAME] for part in place)
+    return ".".join(str(part)[:MAX_NAME] for part in place)
 
 
 def _fields(request: Request) -> list[str]:

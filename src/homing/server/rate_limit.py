@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from homing.errors import TooManyRequests
 
-MOST_CALLERS = 10_000
+MAX_CALLERS = 10_000
 
 
 class RateLimit:
@@ -31,7 +31,7 @@ class RateLimit:
         self._buckets[caller] = (left - 1 if served else left, now)
         self._buckets.move_to_end(caller)
         # Who was forgotten begins with a full bucket, as one that was idle for so long has anyway.
-        while len(self._buckets) > MOST_CALLERS:
+        while len(self._buckets) > MAX_CALLERS:
             self._buckets.popitem(last=False)
         if not served:
             wait = (1 - left) / self._rate

@@ -18,7 +18,7 @@ from homing.app import Homing
 from homing.errors import ConfigError, HomingError
 from homing.server.application import create_app
 from homing.server.service import Service
-from homing.server.tenants import prepare
+from homing.server.users import prepare
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from homing.server.job_log import JobLog
 from homing.server.jobs import Jobs
 from homing.server.metrics import Metrics
 from homing.server.ordering import ordered_work
-from homing.server.tenants import Tenants, prepare
 from homing.server.tokens import Tokens
+from homing.server.users import Users, prepare
 
 QUERIES = logging.getLogger("homing.server.queries")
 
@@ -25,8 +25,8 @@ class Service:
         self.app = app
         self.exposed = exposed
         self.tokens = Tokens(app.database)
-        self.tenants = Tenants(app, most=self.settings.users)
-        self.metrics = Metrics(self.tenants)
+        self.users = Users(app, most=self.settings.users)
+        self.metrics = Metrics(self.users)
         self.jobs = Jobs(log=JobLog(app.database))
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
@@ -50,7 +50,7 @@ class Service:
         """Let go of the users' folders. What waits to be embedded is embedded first."""
         self.stopping.set()
         self.jobs.close()
-        self.tenants.close()
+        self.users.close()
 
     def log_query(self, query: str) -> None:
         """Writes what was searched for to the log, where that was asked for."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from homing.server.jobs import Report
-from homing.server.tenants import Tenants
+from homing.server.users import Users
 
 
-def switch_everybody(tenants: Tenants, report: Report) -> int:
+def switch_everybody(users: Users, report: Report) -> int:
     """Bring every user's collections to the default model; returns how many changed over.
 
     Searches go on meanwhile, each with the model that made the vectors it compares with. Stopped half-way, it goes on
     where it stopped when it is run again.
     """
     changed = 0
-    for user in tenants.known():
-        with tenants.lease(user) as app:
+    for user in users.known():
+        with users.lease(user) as app:
             changed += app.switch.run(report)
     return changed

@@ -22,7 +22,7 @@ STEPS: tuple[Step, ...] = (
     """,
 )
 COLUMNS = "id, user_name, scope, note, created"
-LONGEST_USER = 200
+MAX_USER = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Tokens:
 
     def create(self, user: str, scope: Scope, note: str = "") -> NewToken:
         """A new token for a user. A token has 256 random bits, so a plain hash of it cannot be undone by guessing."""
-        if not user.strip() or not user.isprintable() or len(user.encode()) > LONGEST_USER:
-            raise InvalidArgument(f"a user's name is one line of 1 to {LONGEST_USER} bytes; got {user[:40]!r}")
+        if not user.strip() or not user.isprintable() or len(user.encode()) > MAX_USER:
+            raise InvalidArgument(f"a user's name is one line of 1 to {MAX_USER} bytes; got {user[:40]!r}")
         if scope not in SCOPES:
             raise InvalidArgument(f"no scope {scope!r}; known: {', '.join(SCOPES)}")
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)

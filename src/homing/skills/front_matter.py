@@ -13,10 +13,10 @@ from typing import Any
 
 import yaml
 
-MOST_CHARACTERS = 64_000
+MAX_CHARACTERS = 64_000
 """Front matter that is read as YAML; a longer one is read line by line."""
-MOST_NODES = 5_000
-MOST_DEPTH = 20
+MAX_NODES = 5_000
+MAX_DEPTH = 20
 
 _FENCE = re.compile(r"\A(?:\s*<!--.*?-->)?\s*^(-{3,}|\+{3,})[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _KEY = re.compile(r"^([\w.\-\u4e00-\u9fff]+)[ \t]*[:：](?:[ \t]+(.*)|[ \t]*)$")
@@ -80,7 +80,7 @@ class _TooMuch(ValueError):
 
 
 def _yaml(head: str) -> dict[str, Any]:
-    if len(head) > MOST_CHARACTERS:
+    if len(head) > MAX_CHARACTERS:
         raise _TooMuch(f"front matter of {len(head):,} characters read line by line")
     loader = yaml.BaseLoader(head)
     try:
@@ -105,7 +105,7 @@ def _measure(root: yaml.Node) -> None:
         known = sizes.get(id(node))
         if known is not None:
             return known
-        if id(node) in above or depth > MOST_DEPTH:
+        if id(node) in above or depth > MAX_DEPTH:
             raise _TooMuch("anchors that contain themselves, or nesting too deep, ignored")
         above.add(id(node))
         total = 1
@@ -114,7 +114,7 @@ def _measure(root: yaml.Node) -> None:
         elif isinstance(node, yaml.MappingNode):
             total += sum(size(key, depth + 1) + size(item, depth + 1) for key, item in node.value)
         above.discard(id(node))
-        if total > MOST_NODES:
+        if total > MAX_NODES:
             raise _TooMuch("anchors that expand to too much ignored")
         sizes[id(node)] = total
         return total

@@ -41,11 +41,11 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("holds characters that nobody sees", re.compile(r"[\U000e0000-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]")),
     ("holds characters that nobody sees", re.compile(r"[\u200b\u2060\ufeff]{4,}")),
 )
-MOST_READ = 200_000
+MAX_READ = 200_000
 """Characters that are looked through."""
 
 
 def suspicions(text: str) -> tuple[str, ...]:
     """What in a text looks like an attempt to command the model; nothing for most texts. A hint, not a verdict."""
-    read = text[:MOST_READ]
+    read = text[:MAX_READ]
     return tuple(dict.fromkeys(what for what, pattern in _SIGNS if pattern.search(read)))

@@ -9,8 +9,8 @@ from typing import Any
 
 from homing.errors import InvalidArgument
 
-LONGEST_NAME = 200
-LONGEST_DESCRIPTION = 4_000
+MAX_NAME = 200
+MAX_DESCRIPTION = 4_000
 """Characters of a description that are kept; the model reads fewer."""
 
 _JOINT = re.compile(r"[_\-./]+|(?<=[a-z0-9])(?=[A-Z])")

@@ -10,11 +10,11 @@ from typing import Any
 
 from homing.skills.front_matter import split_front_matter
 from homing.skills.injection import suspicions
-from homing.skills.skill import LONGEST_DESCRIPTION, LONGEST_NAME, Skill, one_line
+from homing.skills.skill import MAX_DESCRIPTION, MAX_NAME, Skill, one_line
 from homing.text.decoding import NotText, decode_any
 
 MAX_BYTES = 32 * 1024 * 1024
-MOST_TAGS = 64
+MAX_TAGS = 64
 
 _NAMES = ("name", "title", "名称", "技能名称")
 _DESCRIPTIONS = ("description", "desc", "summary", "描述", "说明")
@@ -72,11 +72,11 @@ def _skill(fields: Mapping[str, Any], body: str, folder: Path) -> tuple[Skill, l
     nested = low.get("metadata")
     nested = dict(nested) if isinstance(nested, Mapping) else {}
     repairs: list[str] = []
-    name = one_line(_text(_first(low, _NAMES)), LONGEST_NAME)
+    name = one_line(_text(_first(low, _NAMES)), MAX_NAME)
     if not name:
-        name = one_line(folder.name, LONGEST_NAME) or "skill"
+        name = one_line(folder.name, MAX_NAME) or "skill"
         repairs.append("name taken from the folder")
-    description = one_line(_text(_first(low, _DESCRIPTIONS)), LONGEST_DESCRIPTION)
+    description = one_line(_text(_first(low, _DESCRIPTIONS)), MAX_DESCRIPTION)
     if not description:
         description = _opening(body)
         repairs.append("description taken from the text" if description else "no description")
@@ -102,7 +102,7 @@ def _tags(value: Any) -> tuple[str, ...]:
         value = list(value)
     parts = _SEPARATOR.split(value.strip("[]")) if isinstance(value, str) else [_text(one) for one in value]
     cleaned = (one_line(part.strip().strip("\"'#"), 60) for part in parts)
-    return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:MOST_TAGS]
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:MAX_TAGS]
 
 
 def _opening(body: str) -> str:

@@ -8,12 +8,12 @@ from homing.errors import InvalidArgument
 from homing.stores.arguments import is_encodable
 from homing.stores.store import Store
 
-LONGEST_USER = 200
+MAX_USER = 200
 """Bytes of a user's name."""
 
 
 @runtime_checkable
-class KeepsUsersApart(Protocol):
+class MultiUserStore(Protocol):
     """A store with a view for each of its users, which reaches nothing else; `user_id` is empty on the whole store."""
 
     user_id: str
@@ -27,6 +27,6 @@ def checked_user(user_id: str | int) -> str:
     user = str(user_id) if isinstance(user_id, int) and not isinstance(user_id, bool) else user_id
     if not isinstance(user, str):
         raise InvalidArgument(f"a user is text or a whole number; got {type(user_id).__name__}")
-    if not user.strip() or "\0" in user or not is_encodable(user) or len(user.encode()) > LONGEST_USER:
-        raise InvalidArgument(f"a user is 1 to {LONGEST_USER} bytes of text; got {user_id!r}")
+    if not user.strip() or "\0" in user or not is_encodable(user) or len(user.encode()) > MAX_USER:
+        raise InvalidArgument(f"a user is 1 to {MAX_USER} bytes of text; got {user_id!r}")
     return user

@@ -25,13 +25,13 @@ CHINESE_FINISHED = "。！？…”」』）"
 FINISHED = CHINESE_FINISHED + ".!?\"')’"
 """What the last character of a finished line may be."""
 
-LONGEST_WRAPPED = 200
+MAX_WRAPPED = 200
 """Characters; nobody wraps lines that late, so such a line is a paragraph of its own."""
 
-LONGEST_HEADING = 60
+MAX_HEADING = 60
 """Characters; a longer line is a sentence that happens to begin like a heading."""
 
-LONGEST_FRONT_MATTER = 200
+MAX_FRONT_MATTER = 200
 """Lines."""
 
 
@@ -90,7 +90,7 @@ def _kind(lines: list[str], number: int, fences: dict[str, list[list[int]]], *, 
         while number + size < len(lines) and lines[number + size].lstrip()[:1] == "|":
             size += 1
         return "table", size
-    if len(stripped) > LONGEST_HEADING:
+    if len(stripped) > MAX_HEADING:
         return "text", 1
     if _HEADING.match(line):
         return "heading", 1
@@ -116,7 +116,7 @@ def _breaks(first: str, above: str, below: str, join_dialogue_below: int) -> boo
         return True
     if _ITEM.match(below) or _ITEM.match(above) or _ITEM.match(first):
         return False
-    if len(above) > LONGEST_WRAPPED:
+    if len(above) > MAX_WRAPPED:
         return True
     if above[-1] not in FINISHED:
         return False
@@ -130,7 +130,7 @@ def _front_matter(lines: list[str]) -> int:
     """How many lines of YAML front matter there are."""
     if not lines or lines[0].lstrip("\ufeff").rstrip() != "---":
         return 0
-    for number, line in enumerate(lines[1:LONGEST_FRONT_MATTER], 2):
+    for number, line in enumerate(lines[1:MAX_FRONT_MATTER], 2):
         if line.rstrip() in ("---", "..."):
             return number
     return 0

@@ -17,7 +17,7 @@ from homing.channels.channel import Channel
 from homing.channels.envelope import failed, kinds
 from homing.channels.rendering import as_json
 from homing.errors import Forbidden, HomingError, InvalidArgument
-from homing.heard import Heard
+from homing.on_search import OnSearch
 from homing.server.access import Caller, Reading
 from homing.server.failures import STATUSES
 
@@ -117,16 +117,16 @@ def _endpoint(channels: Callable[[Caller], Channels], channel: Channel) -> Calla
             payload = _payload(await request.body())
         except HomingError as error:
             return _answer(failed(error))
-        heard = caller.service.metrics.heard
-        return _answer(await _watched(request, channels(caller), channel.name, payload, heard))
+        on_search = caller.service.metrics.on_search
+        return _answer(await _watched(request, channels(caller), channel.name, payload, on_search))
 
     return endpoint
 
 
-async def _watched(request: Request, channels: Channels, channel: str, payload: Any, heard: Heard) -> Envelope:
+async def _watched(request: Request, channels: Channels, channel: str, payload: Any, on_search: OnSearch) -> Envelope:
     """The answer; a client that has gone takes its request back."""
     gone = threading.Event()
-    work = Work(cancelled=gone.is_set, heard=heard)
+    work = Work(cancelled=gone.is_set, on_search=on_search)
     answering = asyncio.ensure_future(run_in_threadpool(channels.invoke, channel, payload, work=work))
     while not answering.done():
         await asyncio.wait({answering}, timeout=LOOK_UP)

@@ -45,7 +45,7 @@ def upload_file(file: UploadFile, caller: Writing) -> FileUploaded | JSONRespons
 def _begun(content: bytes, name: str, caller: Caller) -> Job:
     def work(report: Report) -> dict[str, Any]:
         # The folder of the user stays open for as long as the job lasts.
-        with caller.service.tenants.lease(caller.user) as app:
+        with caller.service.users.lease(caller.user) as app:
             return uploaded_out(app.knowledge(caller.user).upload(content, name, progress=report)).model_dump()
 
     return caller.service.jobs.submit("upload", name, work, user=caller.user, shared=False, at_once=UPLOADS)

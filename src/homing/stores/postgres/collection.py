@@ -11,7 +11,7 @@ from homing.stores.arguments import checked_name
 from homing.stores.postgres.schema import WIDEST_INLINE
 from homing.stores.store import CollectionInfo
 
-LONGEST_NAME = 2_400
+MAX_NAME = 2_400
 """Bytes of a collection's name or a record's id: what fits into an entry of an index."""
 
 _COUNTS = (
@@ -52,10 +52,8 @@ class Collection:
 def stored_name(value: object, what: str) -> str:
     """A name that fits into an index."""
     name = checked_name(value, what)
-    if len(name) * 4 > LONGEST_NAME and len(name.encode()) > LONGEST_NAME:
-        raise InvalidArgument(
-            f"{what} takes {len(name.encode())} bytes; PostgreSQL can index {LONGEST_NAME}: shorten it"
-        )
+    if len(name) * 4 > MAX_NAME and len(name.encode()) > MAX_NAME:
+        raise InvalidArgument(f"{what} takes {len(name.encode())} bytes; PostgreSQL can index {MAX_NAME}: shorten it")
     return name
 
 

@@ -13,7 +13,7 @@ from homing.stores.postgres.collection import Collection, find, rows_in
 from homing.stores.postgres.schema import WIDEST, create_vector_table, vector_table
 from homing.stores.postgres.tallies import Tally, add_tally
 
-LONGEST_MODEL = 500
+MAX_MODEL = 500
 
 SHARED, ALONE = "SHARE", "NO KEY UPDATE"
 """How a writer holds a collection: together with others, or alone, to change which model serves it."""
@@ -132,10 +132,8 @@ def create_space(schema: str, model: str, dimensions: int, connection: Connectio
 
 def checked_model(model: object, dimensions: int) -> None:
     """Refuse what cannot be the identity of a space."""
-    if not isinstance(model, str) or len(model) > LONGEST_MODEL or "\0" in model or not is_encodable(model):
-        raise InvalidArgument(
-            f"model is a text of at most {LONGEST_MODEL} ordinary characters; got {str(model)[:80]!r}"
-        )
+    if not isinstance(model, str) or len(model) > MAX_MODEL or "\0" in model or not is_encodable(model):
+        raise InvalidArgument(f"model is a text of at most {MAX_MODEL} ordinary characters; got {str(model)[:80]!r}")
     if dimensions > WIDEST:
         raise InvalidArgument(f"vectors of {dimensions} dimensions; PostgreSQL holds at most {WIDEST}")
 

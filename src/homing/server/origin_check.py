@@ -14,7 +14,7 @@ from homing.server.loopback import host_of, is_loopback
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
-class Guard:
+class OriginCheck:
     """Checks Host and Origin.
 
     A server on loopback answers to names of loopback only: a site whose name was made to point here (DNS rebinding) is

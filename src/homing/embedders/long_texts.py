@@ -12,7 +12,7 @@ SURELY_SHORT = 128
 """Characters that every model's window holds; shorter texts need not be looked at."""
 
 
-def embed_whole(embedder: EmbeddingProvider, texts: Sequence[str]) -> Matrix:
+def embed_long(embedder: EmbeddingProvider, texts: Sequence[str]) -> Matrix:
     """One row per text, as `embed` gives it; a text beyond the model's window gets the direction its paragraphs share.
 
     Cut at the window, the second half of a page of Chinese could not be found by what it says.

@@ -13,14 +13,14 @@ from homing.operations.operation import Scope as Reach
 from homing.server.access import Caller
 from homing.server.rate_limit import RateLimit
 from homing.server.service import Service
-from homing.server.tenants import OWNER
+from homing.server.users import OWNER
 
 PAGE = frozenset({"/", "/favicon.ico"})
 PAGE_FOLDER = "/page/"
 PUBLIC = frozenset({"/health", "/openapi.json"})
 
 
-class Admission:
+class Authentication:
     """Finds out who asks, counts it, and hands in the app of that user.
 
     A server on loopback that has no tokens takes everybody for its owner. As soon as it has one, or where others can
@@ -48,10 +48,10 @@ class Admission:
             await self._app(scope, receive, send)
             return
         user, reach = identity
-        tenants = self._service.tenants
+        users = self._service.users
         with ExitStack() as held:
-            lease = tenants.lease(user)
-            if tenants.is_open(user):
+            lease = users.lease(user)
+            if users.is_open(user):
                 app = held.enter_context(lease)
             else:
                 app = await run_in_threadpool(held.enter_context, lease)

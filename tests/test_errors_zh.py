@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from homing.errors import HomingError
-from homing.meanings import has_chinese, in_chinese
+from homing.errors_zh import has_chinese, in_chinese
 
 
 def kinds(of: type[HomingError] = HomingError) -> set[type[HomingError]]:

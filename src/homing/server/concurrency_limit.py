@@ -15,7 +15,7 @@ from homing.errors import Overloaded
 from homing.server.metrics import Metrics
 
 
-class Capacity:
+class ConcurrencyLimit:
     """At most `concurrent` requests inside, at most `waiting` before the door, each for at most `patience` seconds.
 
     `exempt` are those that cost nothing, or that last: they come in at once and take no place.

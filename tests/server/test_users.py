@@ -18,8 +18,8 @@ from homing.app import Homing
 from homing.config import ServerSettings, Settings
 from homing.errors import Overloaded
 from homing.server.application import create_app
-from homing.server.tenants import OWNER, Tenants, folder_name
 from homing.server.tokens import Tokens
+from homing.server.users import OWNER, Users, folder_name
 from tests.server.conftest import LOOPBACK
 
 SECRET = "宝藏埋在灯塔下面"
@@ -41,7 +41,7 @@ class Person:
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Person]]:
-    data = tmp_path_factory.mktemp("tenants")
+    data = tmp_path_factory.mktemp("users")
     with homing.open(data, settings=Settings()) as app:
         tokens = Tokens(app.database)
         secrets = {name: tokens.create(name, "write").secret for name in (OWNER, *USERS)}
@@ -120,73 +120,73 @@ def test_no_two_users_share_a_folder_and_none_leaves_it(one: str, other: str) ->
 
 @pytest.mark.slow
 def test_few_are_kept_open_and_none_that_is_used_is_closed(data: Homing) -> None:
-    tenants = Tenants(data, most=2)
-    with tenants.lease("a") as first:
+    users = Users(data, most=2)
+    with users.lease("a") as first:
         first.memory.remember("knowledge", "灯塔")
-        with tenants.lease("b"), pytest.raises(Overloaded), tenants.lease("c"):
+        with users.lease("b"), pytest.raises(Overloaded), users.lease("c"):
             pass
         assert first.memory.count("knowledge") == 1
-    with tenants.lease("c"), tenants.lease("d"):
-        assert not tenants.is_open("a")
+    with users.lease("c"), users.lease("d"):
+        assert not users.is_open("a")
     # The folder of the first is closed behind the scenes, after what waited was embedded.
-    with tenants.lease("a") as again:
+    with users.lease("a") as again:
         assert again is not first
         while again.engine.work.waiting():
             time.sleep(0.05)
         assert [entry.text for entry in again.memory.list("knowledge")] == ["灯塔"]
-    assert set(tenants.known()) == {OWNER, "a", "b", "c", "d"}
-    tenants.close()
+    assert set(users.known()) == {OWNER, "a", "b", "c", "d"}
+    users.close()
 
 
 @pytest.mark.slow
 def test_the_users_are_known_by_their_whole_names_while_their_folders_are_opened(data: Homing) -> None:
     names = ["林", "a" * 200]
-    tenants = Tenants(data, most=1)
+    users = Users(data, most=1)
     for name in names:
-        with tenants.lease(name):
+        with users.lease(name):
             pass
-    written = {name: (tenants.folder(name) / "user.txt").stat() for name in names}
+    written = {name: (users.folder(name) / "user.txt").stat() for name in names}
     for name in names:
-        with tenants.lease(name):
-            assert set(tenants.known()) == {OWNER, *names}
+        with users.lease(name):
+            assert set(users.known()) == {OWNER, *names}
     # What is not written again is never read half-written.
     for name, before in written.items():
-        after = (tenants.folder(name) / "user.txt").stat()
+        after = (users.folder(name) / "user.txt").stat()
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-        assert [one.name for one in tenants.folder(name).glob("user.txt*")] == ["user.txt"]
-    tenants.close()
+        assert [one.name for one in users.folder(name).glob("user.txt*")] == ["user.txt"]
+    users.close()
 
 
 def test_many_threads_open_a_user_once(data: Homing) -> None:
-    tenants = Tenants(data)
+    users = Users(data)
 
     def remember(number: int) -> int:
-        with tenants.lease("lin") as app:
+        with users.lease("lin") as app:
             app.memory.remember("knowledge", f"{number}")
             return id(app.memory)
 
     with ThreadPoolExecutor(16) as pool:
         assert len(set(pool.map(remember, range(32)))) == 1
-    with tenants.lease("lin") as app:
+    with users.lease("lin") as app:
         assert app.memory.count("knowledge") == 32
-    tenants.close()
+    users.close()
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(name=st.sampled_from(["users", "..", ".", "tokens.db", "homing.db", "con", "nul.txt", "~"]))
 def test_odd_names_stay_below_the_folder_of_users(data: Homing, name: str) -> None:
-    folder = Tenants(data).folder(name)
+    folder = Users(data).folder(name)
     assert folder.parent == data.settings.data / "users"
 
 
 def test_a_store_that_the_settings_name_is_the_owners_alone(tmp_path: Path) -> None:
     settings = Settings(store=f"sqlite:///{tmp_path / 'elsewhere.db'}", server=ServerSettings(users=1))
     with homing.open(tmp_path / "data", settings=settings) as app:
-        tenants = Tenants(app)
-        with tenants.lease("lin") as other:
+        users = Users(app)
+        with users.lease("lin") as other:
             assert other.settings.store_url != app.settings.store_url
             assert other.models is app.models
-        tenants.close()
+        users.close()
 
 
 def test_over_mcp_a_token_reaches_its_user_and_no_other(people: dict[str, Person]) -> None:

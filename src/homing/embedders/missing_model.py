@@ -9,7 +9,7 @@ from homing.errors import ModelNotReady, NotFound
 from homing.vectors import Matrix, Scale
 
 
-class Absent:
+class MissingModel:
     """A provider whose files are missing: asking it for anything raises ModelNotReady, which says what to do.
 
     It looks for the model each time, so whoever keeps it need not be restarted once the model was fetched.

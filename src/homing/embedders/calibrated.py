@@ -7,7 +7,7 @@ from homing.embedders.wrapper import Wrapper
 from homing.vectors import Scale
 
 
-class Rescaled(Wrapper):
+class Calibrated(Wrapper):
     """The same provider, identity and vectors, with another scale."""
 
     def __init__(self, provider: EmbeddingProvider, scale: Scale) -> None:

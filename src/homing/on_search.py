@@ -7,11 +7,11 @@ from typing import Protocol
 from homing.records import Mode
 
 
-class Heard(Protocol):
+class OnSearch(Protocol):
     """Called once for each search that was answered, in any thread; must not raise."""
 
     def __call__(self, source: str, mode: Mode, degraded: bool) -> None: ...
 
 
-def by_nobody(source: str, mode: Mode, degraded: bool) -> None:
+def ignore_search(source: str, mode: Mode, degraded: bool) -> None:
     """For those that count nothing."""

@@ -49,7 +49,7 @@ class _Open:
     opening: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Tenants:
+class Users:
     """The apps of the users. At most `most` are open; one that is being used is never closed."""
 
     def __init__(self, owner: Homing, *, most: int = 64) -> None:

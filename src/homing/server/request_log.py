@@ -29,7 +29,7 @@ SECURITY = {
 """On every answer: a page of ours runs nothing but what we serve, and no other site may embed it."""
 
 
-class Entrance:
+class RequestLog:
     """Wraps everything else. What goes wrong unexpectedly further in is logged with its trace and told as a 500."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
