@@ -116,7 +116,7 @@ def long_text(paragraphs: int) -> bytes:
 def test_a_large_file_is_taken_in_by_a_job_while_the_old_one_or_the_new_one_is_found(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("homing.server.routes.knowledge.SMALL", 20_000)
+    monkeypatch.setattr("homing.server.routes.files.SMALL", 20_000)
     assert upload(ask, "alice", "制度.txt", "加班有双倍工资。".encode()).status_code == 200
     content = long_text(1_500)
     begun = upload(ask, "alice", "制度.txt", content)
@@ -151,7 +151,7 @@ def followed(ask: Ask, user: str, job: str) -> dict[str, Any]:
 def test_what_is_wrong_with_a_large_file_is_said_at_once_or_by_its_job(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("homing.server.routes.knowledge.SMALL", 1_000)
+    monkeypatch.setattr("homing.server.routes.files.SMALL", 1_000)
     refused = upload(ask, "bob", "a.pptx", b"x" * 5_000)
     assert (refused.status_code, refused.json()["error"]["code"]) == (415, "UNSUPPORTED_FILE")
     begun = upload(ask, "bob", "a.docx", b"PK\x03\x04" * 1_000).json()

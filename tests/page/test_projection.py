@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homing.server.projection import Projection, sample
+from homing.server.routes.map import Projection, sample
 from homing.vectors import Matrix
 
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 import homing
 from homing.config import ServerSettings, Settings
 from homing.server.application import create_app
-from homing.server.loopback import host_of, is_loopback
+from homing.server.origin_check import host_of, is_loopback
 from tests.server.conftest import LOOPBACK
 
 RECALL = {"query": "灯塔"}

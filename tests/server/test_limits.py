@@ -18,7 +18,7 @@ from homing.embedders.provider import Kind
 from homing.engine import Engine
 from homing.errors import TooManyRequests
 from homing.server.application import create_app
-from homing.server.rate_limit import RateLimit
+from homing.server.limits import RateLimit
 from homing.server.tokens import Tokens
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix

@@ -1,9 +1,16 @@
-"""Names in a path: whole, in UTF-8, and with anything in them that a name may hold."""
+"""What an address means: names in it are whole, in UTF-8, with anything in them that a name may hold, and a path means
+one thing. `/skills/search` is the search, never a skill of that name.
+
+Patterns overlap where names may hold slashes. The one that is declared first owns a path, and so its methods.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import unquote_to_bytes
 
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -34,3 +41,21 @@ class Addresses:
             except UnicodeDecodeError:
                 raise InvalidArgument("the address is not UTF-8; percent-encode names in it as UTF-8") from None
         await self._app(scope, receive, send)
+
+
+class Methods:
+    """The methods of all routes of some routers."""
+
+    def __init__(self, routers: Iterable[APIRouter]) -> None:
+        self._routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+
+    def of(self, path: str) -> list[str]:
+        """The methods that a path can be called with, by name; none where nothing is there."""
+        owner = next((route.path for route in self._routes if route.path_regex.match(path)), None)
+        return sorted({method for route in self._routes if route.path == owner for method in route.methods or ()})
+
+
+async def check_method(request: Request) -> None:
+    """Refuses a method that only a pattern further down would take."""
+    if request.method not in request.app.state.methods.of(request.scope["path"]):
+        raise HTTPException(405, "Method Not Allowed")

@@ -16,30 +16,26 @@ from starlette.types import Scope
 
 from homing.app import Homing
 from homing.errors import ConfigError, HomingError
-from homing.server.addresses import Addresses
+from homing.server.addresses import Addresses, Methods, check_method
 from homing.server.authentication import PAGE, PAGE_FOLDER, PUBLIC, Authentication
 from homing.server.binding import operations_router
-from homing.server.body_limit import BodyLimit
-from homing.server.concurrency_limit import ConcurrencyLimit
 from homing.server.failures import ERRORS, answer_failure, answer_http, answer_invalid
-from homing.server.loopback import is_loopback
+from homing.server.limits import BodyLimit, ConcurrencyLimit
+from homing.server.log_lines import HEADER
 from homing.server.mcp_endpoint import mcp_endpoint
-from homing.server.methods import Methods, check_method
 from homing.server.openai_api import openai_router
-from homing.server.origin_check import OriginCheck
-from homing.server.request_id import HEADER
+from homing.server.origin_check import OriginCheck, is_loopback
 from homing.server.request_log import RequestLog
-from homing.server.routes import files, health, ipc, jobs, knowledge, metrics, page
+from homing.server.routes import files, health, ipc, jobs, page
 from homing.server.routes.map import router as map_router
 from homing.server.service import Service
 from homing.server.tokens import Tokens
 
 ROUTERS = (
     health.router,
-    metrics.router,
+    health.counters,
     operations_router(),
     files.router,
-    knowledge.router,
     jobs.router,
     ipc.router,
     map_router,

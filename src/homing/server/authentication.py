@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from homing.errors import StoreError, Unauthorized
 from homing.operations.operation import Scope as Reach
 from homing.server.access import Caller
-from homing.server.rate_limit import RateLimit
+from homing.server.limits import RateLimit
 from homing.server.service import Service
 from homing.server.users import OWNER
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import secrets
 import time
+from contextvars import ContextVar
 from typing import Any
-
-from homing.server.request_id import REQUEST_ID
 
 FIELDS = ("method", "path", "route", "status", "ms", "user", "query")
 """What a record may carry beside its message."""
@@ -67,3 +68,14 @@ def log_to_stderr(*, as_json: bool, level: int = logging.INFO) -> None:
     # What libraries say about themselves at this level is said by the start message and by our own lines.
     for library in ("uvicorn", "httpx2", "mcp"):
         logging.getLogger(library).setLevel(max(level, logging.WARNING))
+
+
+HEADER = "x-request-id"
+REQUEST_ID: ContextVar[str] = ContextVar("homing_request_id", default="")
+
+_ACCEPTED = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def request_id(given: str | None) -> str:
+    """The id that a caller gave, where it can stand in a log; else a new one."""
+    return given if given and _ACCEPTED.fullmatch(given) else secrets.token_hex(8)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from homing.operations import OPERATIONS, Call
 from homing.server.job_log import Order
 from homing.server.jobs import Report, Work
-from homing.server.switching import switch_everybody
 
 if TYPE_CHECKING:
     from homing.server.service import Service
+from homing.server.users import Users
 
 
 def ordered_work(service: Service, order: Order, user: str) -> Work:
@@ -26,3 +26,16 @@ def ordered_work(service: Service, order: Order, user: str) -> Work:
             return bound.run(call, bound.input.model_validate_json(order.input)).model_dump(mode="json")
 
     return work
+
+
+def switch_everybody(users: Users, report: Report) -> int:
+    """Bring every user's collections to the default model; returns how many changed over.
+
+    Searches go on meanwhile, each with the model that made the vectors it compares with. Stopped half-way, it goes on
+    where it stopped when it is run again.
+    """
+    changed = 0
+    for user in users.known():
+        with users.lease(user) as app:
+            changed += app.switch.run(report)
+    return changed

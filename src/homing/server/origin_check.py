@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -9,7 +10,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from homing.config import ServerSettings
 from homing.errors import Forbidden
-from homing.server.loopback import host_of, is_loopback
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -56,3 +56,24 @@ class OriginCheck:
             "a web page of another origin may not change anything here; add it to server.cors_origins if it should",
             details={"origin": (origin or "")[:200]},
         )
+
+
+LOCALHOST = "localhost"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host: `localhost`, 127.0.0.0/8, ::1."""
+    name = host.strip("[]").casefold()
+    if name == LOCALHOST or name.endswith("." + LOCALHOST):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(header: str) -> str:
+    """The name in a Host header, without its port."""
+    if header.startswith("["):
+        return header.partition("]")[0][1:]
+    return header.rpartition(":")[0] if header.count(":") == 1 else header

@@ -10,8 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from homing.errors import HomingError
 from homing.server.failures import failed, failure
+from homing.server.log_lines import HEADER, REQUEST_ID, request_id
 from homing.server.metrics import Metrics
-from homing.server.request_id import HEADER, REQUEST_ID, request_id
 
 log = logging.getLogger(__name__)
 ACCESS = logging.getLogger("homing.server.access")

@@ -1,10 +1,11 @@
-"""`/health`: whether the server works."""
+"""`/health`: whether the server works. `/metrics`: what it counts, for Prometheus."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from homing.app import Homing
@@ -14,9 +15,10 @@ from homing.embedders.resilient import Resilient
 from homing.embedders.wrapper import layers
 from homing.errors import EmbeddingError, HomingError
 from homing.operations.models import Output
-from homing.server.access import Caller
+from homing.server.access import Caller, Reading
 
 router = APIRouter(tags=["health"])
+counters = APIRouter(tags=["health"])
 
 State = Literal["ok", "degraded", "failing"]
 LASTING = frozenset({"MODEL_NOT_READY", "INVALID_KEY", "MODEL_UNKNOWN", "EMBEDDING_DIMENSION_MISMATCH"})
@@ -94,3 +96,9 @@ def _store(app: Homing) -> StoreHealth:
         return StoreHealth(state="ok", reason=None, waiting=backlog.waiting, given_up=backlog.dead)
     except HomingError as error:
         return StoreHealth(state="failing", reason=error.code, waiting=0, given_up=0)
+
+
+@counters.get("/metrics", response_class=PlainTextResponse)
+def metrics(caller: Reading) -> PlainTextResponse:
+    """Counters in the text format of Prometheus."""
+    return PlainTextResponse(caller.service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

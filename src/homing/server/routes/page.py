@@ -5,11 +5,14 @@ The files hold no data of anybody and are open to everyone; what the page shows 
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter, Request, Response
-
-from homing.server.page_files import INDEX, PageFile, page_files
 
 POLICY = "; ".join(
     (
@@ -34,7 +37,14 @@ HEADERS = {
     # Asked for again each time, and answered "not modified": an upgraded server never meets an old script.
     "cache-control": "no-cache",
 }
-
+INDEX = "index.html"
+TYPES: Mapping[str, str] = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+}
 
 router = APIRouter(include_in_schema=False)
 
@@ -42,25 +52,20 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 def page(request: Request) -> Response:
     """The page itself."""
-    return _sent(_files()[INDEX], request)
+    return _sent(page_files()[INDEX], request)
 
 
 @router.get("/favicon.ico")
 def icon(request: Request) -> Response:
     """What browsers ask for without being told to."""
-    return _sent(_files()["icon.svg"], request)
+    return _sent(page_files()["icon.svg"], request)
 
 
 @router.get("/page/{name:path}")
 def page_file(name: str, request: Request) -> Response:
     """One of the files that the page is made of."""
-    found = _files().get(name)
+    found = page_files().get(name)
     return Response(status_code=404, headers=HEADERS) if found is None else _sent(found, request)
-
-
-@cache
-def _files() -> dict[str, PageFile]:
-    return page_files()
 
 
 def _sent(file: PageFile, request: Request) -> Response:
@@ -68,3 +73,42 @@ def _sent(file: PageFile, request: Request) -> Response:
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file with the headers that belong to its content."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+@cache
+def page_files() -> dict[str, PageFile]:
+    """Every file of the page by its path below `/page/`, and the example home as `examples/home.json`.
+
+    Nothing outside this list can be asked for, whatever a path says.
+    """
+    package = files("homing")
+    found = dict(_below(package / "server" / "page"))
+    found["examples/home.json"] = _read(package / "examples" / "home.json")
+    return found
+
+
+def _below(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, PageFile]]:
+    for one in folder.iterdir():
+        name = prefix + one.name
+        if one.is_dir():
+            yield from _below(one, name + "/")
+        elif _kind(one) in TYPES:
+            yield name, _read(one)
+
+
+def _read(file: Traversable) -> PageFile:
+    content = file.read_bytes()
+    return PageFile(content, TYPES[_kind(file)], f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+
+
+def _kind(file: Traversable) -> str:
+    return file.name.rpartition(".")[2]

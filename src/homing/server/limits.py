@@ -1,0 +1,157 @@
+"""What one caller may take of a server: requests a second, bytes of a body, and a place among those worked on.
+
+A machine that works on everything at once finishes nothing: beyond a few requests per core each more makes all slower,
+so the others wait their turn, and when too many wait, are told to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from homing.config import ServerSettings
+from homing.errors import BodyTooLarge, InvalidArgument, Overloaded, TooManyRequests
+from homing.server.metrics import Metrics
+
+
+class ConcurrencyLimit:
+    """At most `concurrent` requests inside, at most `waiting` before the door, each for at most `patience` seconds.
+
+    `exempt` are those that cost nothing, or that last: they come in at once and take no place.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, settings: ServerSettings, metrics: Metrics, exempt: Callable[[Scope], bool]
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._exempt = exempt
+        self._places = asyncio.Semaphore(settings.concurrent)
+        self._waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._exempt(scope):
+            await self._app(scope, receive, send)
+            return
+        await self._enter()
+        self._metrics.working.inc()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._metrics.working.dec()
+            self._places.release()
+
+    async def _enter(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
+        if self._waiting >= self._settings.waiting:
+            raise Overloaded(f"{self._waiting} requests are waiting already; come back in a moment", retry_after=1)
+        self._waiting += 1
+        self._metrics.waiting.inc()
+        try:
+            await asyncio.wait_for(self._places.acquire(), self._settings.patience)
+        except TimeoutError:
+            raise Overloaded(
+                f"there was no room for this request within {self._settings.patience:g} s; come back later",
+                retry_after=self._settings.patience,
+            ) from None
+        finally:
+            self._waiting -= 1
+            self._metrics.waiting.dec()
+
+
+MAX_CALLERS = 10_000
+
+
+class RateLimit:
+    """`rate` requests a second for each caller, after `burst` at once; 0 is no limit. For one event loop."""
+
+    def __init__(self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._burst = float(burst)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str) -> None:
+        """Counts a request. Raises TooManyRequests with the seconds until the next one is served."""
+        if not self._rate:
+            return
+        now = self._clock()
+        left, before = self._buckets.get(caller, (self._burst, now))
+        left = min(self._burst, left + (now - before) * self._rate)
+        served = left >= 1
+        self._buckets[caller] = (left - 1 if served else left, now)
+        self._buckets.move_to_end(caller)
+        # Who was forgotten begins with a full bucket, as one that was idle for so long has anyway.
+        while len(self._buckets) > MAX_CALLERS:
+            self._buckets.popitem(last=False)
+        if not served:
+            wait = (1 - left) / self._rate
+            raise TooManyRequests(
+                f"at most {self._rate:g} requests a second are served; come back in {wait:.2g} s", retry_after=wait
+            )
+
+
+SECONDS = 60.0
+"""How long a body may take to arrive."""
+
+
+class BodyLimit:
+    """Reads a body whole before anything works on it: at most `most` bytes, in pieces or not.
+
+    So a caller that sends slowly, or for ever, holds no place among the requests that are worked on.
+    """
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdigit() and int(length) > self._most:
+            raise self._too_large()
+        try:
+            body = await asyncio.wait_for(self._read(receive), SECONDS)
+        except TimeoutError:
+            raise InvalidArgument(f"the body did not arrive within {SECONDS:g} s; send it again") from None
+        if body is None:
+            return
+        given: Message | None = {"type": "http.request", "body": body, "more_body": False}
+
+        async def replay() -> Message:
+            nonlocal given
+            message, given = given, None
+            return message if message is not None else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """The body; None where the caller went away."""
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            if size > self._most:
+                raise self._too_large()
+            if not message.get("more_body", False):
+                return b"".join(pieces)
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(
+            f"a request may send {self._most} bytes; send less at once, or raise server.max_body",
+            details={"most": self._most},
+        )
