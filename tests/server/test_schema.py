@@ -6,6 +6,7 @@ tried in `make soak`; here each operation gets its examples and one request of e
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -124,6 +125,9 @@ def fields(body: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any
 @pytest.mark.slow
 def test_every_operation_says_what_it_does_and_how_it_fails(described: Described) -> None:
     document = httpx2.get(f"{described.address}/openapi.json").json()
+    ids = [operation["operationId"] for operations in document["paths"].values() for operation in operations.values()]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+){0,3}", one) for one in ids), ids
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert operation.get("description"), (method, path)

@@ -104,6 +104,25 @@ def test_a_wrong_field_is_named_with_what_it_should_be(
     assert refused(client, 422, "VALIDATION_FAILED", "POST", path, json=body).startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("body", "notice"),
+    [
+        ({}, "body.query 是必填项"),
+        (
+            {"qurey": "x", "query": "y"},
+            "body.qurey 是未知的字段（是不是 query？）；可用的字段：query、sources、project、limit",
+        ),
+        ({"query": " "}, "body.query 是空白，至少要有一个看得见的字"),
+        ({"query": "x", "limit": "５"}, "body.limit 应为整数"),
+        ({"query": "x", "limit": 0}, "body.limit 不能小于 1"),
+        ({"query": "x", "project": ""}, "body.project 至少要有 1 个字符"),
+    ],
+)
+def test_a_wrong_field_is_named_in_chinese_too(client: TestClient, body: dict[str, Any], notice: str) -> None:
+    error = client.post("/search", json=body).json()["error"]
+    assert error["notice"]["zh"] == f"请求的格式有误：{notice}"
+
+
 @pytest.mark.parametrize("path", ["/search", "/ipc/embedding:search"])
 def test_a_question_cut_in_the_middle_of_an_emoji_is_said_to_be(client: TestClient, path: str) -> None:
     answer = client.post(path, content=rb'{"projectId": "novel", "query": "\ud83d"}', headers=JSON)

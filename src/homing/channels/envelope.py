@@ -79,7 +79,7 @@ def refusal(channel: str, request: type[BaseModel], error: ValidationError) -> I
 
 
 def _told(error: ErrorDetails, fields: list[str]) -> str:
-    return "the payload is a JSON object" if error["type"] == "model_type" else problem(error, fields)
+    return "the payload is a JSON object" if error["type"] == "model_type" else problem(error, fields).en
 
 
 def _path(location: tuple[int | str, ...]) -> str:

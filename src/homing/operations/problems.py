@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MAX_NAME = 64
+from homing.records import Notice
 
-UNKNOWN = "is not known"
+MAX_NAME = 64
 
 NOT_BLANK = r"\S"
 NO_NUL = r"^[^\x00]+$"
@@ -16,25 +16,58 @@ EMPTY_OR_NO_NUL = r"^[^\x00]*$"
 ONE_PART = r"^[^\x00/]+$"
 """A name in an address that ends at the next slash."""
 
-_NUL = "has a NUL character in it; leave that out"
-_WORDS = {
-    NOT_BLANK: "is blank; it needs at least one character that can be seen",
+_NUL = Notice("里面有 NUL 字符，请去掉", "has a NUL character in it; leave that out")
+_PATTERNS = {
+    NOT_BLANK: Notice("是空白，至少要有一个看得见的字", "is blank; it needs at least one character that can be seen"),
     NO_NUL: _NUL,
     EMPTY_OR_NO_NUL: _NUL,
     ONE_PART: _NUL,
 }
+_HALF = Notice(
+    "里面有半个字符，像是被截断的表情符号；请发送完整的字符",
+    "has half of a character in it, as when an emoji is cut in two; send whole ones",
+)
+_CHINESE = {
+    "string_too_short": "至少要有 {min_length} 个字符",
+    "string_too_long": "最多 {max_length} 个字符",
+    "string_type": "应为文字",
+    "int_type": "应为整数",
+    "int_parsing": "应为整数",
+    "int_from_float": "应为整数",
+    "float_type": "应为数字",
+    "float_parsing": "应为数字",
+    "finite_number": "应为有限的数字",
+    "bool_type": "应为 true 或 false",
+    "bool_parsing": "应为 true 或 false",
+    "greater_than": "应大于 {gt}",
+    "greater_than_equal": "不能小于 {ge}",
+    "less_than": "应小于 {lt}",
+    "less_than_equal": "不能大于 {le}",
+    "literal_error": "应为以下之一：{expected}",
+    "too_short": "至少要有 {min_length} 项",
+    "too_long": "最多 {max_length} 项",
+    "list_type": "应为列表",
+    "dict_type": "应为 JSON 对象",
+    "model_type": "应为 JSON 对象",
+    "model_attributes_type": "应为 JSON 对象",
+}
 
 
-def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> str:
-    """What pydantic found, after the name of the field; `fields` are the ones there are."""
-    kind, message = error["type"], str(error["msg"])
+def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> Notice:
+    """What pydantic found, to be said after the name of the field; `fields` are the ones there are."""
+    kind, said, context = error["type"], str(error["msg"]), error.get("ctx", {})
     if kind == "missing":
-        return "is required"
+        return Notice("是必填项", "is required")
     if kind == "extra_forbidden":
         close = difflib.get_close_matches(str(error["loc"][-1])[:MAX_NAME], fields, n=1)
-        return f"{UNKNOWN} (did you mean {close[0]}?)" if close else UNKNOWN
+        return Notice(
+            f"是未知的字段（是不是 {close[0]}？）" if close else "是未知的字段",
+            f"is not known (did you mean {close[0]}?)" if close else "is not known",
+        )
     if kind == "string_unicode":
-        return "has half of a character in it, as when an emoji is cut in two; send whole ones"
-    if kind == "string_pattern_mismatch":
-        return _WORDS.get(error["ctx"]["pattern"], message)
-    return message.replace("Input should", "should").replace("String should", "should").replace("List should", "should")
+        return _HALF
+    if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
+        return _PATTERNS[context["pattern"]]
+    for prefix in ("Input should", "String should", "List should"):
+        said = said.replace(prefix, "should")
+    return Notice(_CHINESE.get(kind, "格式不对").format_map(context), said)

@@ -85,6 +85,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(check_method)],
+        generate_unique_id_function=lambda route: route.name,
     )
     served.state.service = service
     settings = service.settings

@@ -42,7 +42,8 @@ from homing.errors import (
 )
 from homing.errors_zh import in_chinese
 from homing.operations.models import Output
-from homing.operations.problems import MAX_NAME, UNKNOWN, problem
+from homing.operations.problems import MAX_NAME, problem
+from homing.records import Notice
 from homing.server.log_lines import REQUEST_ID
 
 log = logging.getLogger(__name__)
@@ -136,16 +137,17 @@ def failure(
     details: Mapping[str, Any] | None = None,
     *,
     headers: Mapping[str, str] | None = None,
+    zh: str = "",
 ) -> JSONResponse:
-    """An answer that says what went wrong."""
-    told = Failure(
+    """An answer that says what went wrong; in Chinese by its code, where there is nothing more exact to say."""
+    body = Failure(
         code=code,
         message=message,
-        notice=FailureNotice(zh=in_chinese(code), en=message),
+        notice=FailureNotice(zh=zh or in_chinese(code), en=message),
         details=dict(details or {}),
         request_id=REQUEST_ID.get(),
     )
-    return JSONResponse({"error": told.model_dump(mode="json")}, status_code=status, headers=dict(headers or {}))
+    return JSONResponse({"error": body.model_dump(mode="json")}, status_code=status, headers=dict(headers or {}))
 
 
 def failed(error: HomingError) -> JSONResponse:
@@ -178,8 +180,7 @@ async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
             [{"where": "body", "message": f"{found[0]['ctx']['error']} at {found[0]['loc'][1]}"}],
         )
         return failure(400, "MALFORMED_JSON", told, {"problems": problems})
-    problems = problems_of(error, request)
-    return failure(422, "VALIDATION_FAILED", in_words(problems, request), {"problems": problems})
+    return _invalid(error, request)
 
 
 async def answer_http(request: Request, error: Exception) -> JSONResponse:
@@ -201,29 +202,33 @@ async def answer_http(request: Request, error: Exception) -> JSONResponse:
     return failure(status, "REFUSED" if status < 500 else "INTERNAL_ERROR", told, headers=headers)
 
 
-AS_JSON = "should be a JSON object, sent with `content-type: application/json`"
-AS_FILE = "should be a file: send multipart/form-data in which its part has a filename"
-MAX_TOLD = 3
-"""Problems that a sentence tells; the details have all of them."""
+AS_JSON = Notice(
+    "应为 JSON 对象，并带上 `content-type: application/json`",
+    "should be a JSON object, sent with `content-type: application/json`",
+)
+AS_FILE = Notice(
+    "应为文件：请用 multipart/form-data 发送，并带上文件名",
+    "should be a file: send multipart/form-data in which its part has a filename",
+)
+MAX_NAMED = 3
+"""Problems that a sentence names; the details have all of them."""
 NOT_AN_OBJECT = frozenset({"missing", "model_type", "model_attributes_type", "dict_type"})
 
 
-def problems_of(error: RequestValidationError, request: Request) -> list[dict[str, str]]:
-    """Every problem with the place it is at, such as `body.limit`."""
+def _invalid(error: RequestValidationError, request: Request) -> JSONResponse:
+    """The first problems in a sentence, with the fields there are where one is not known; the details have all."""
     fields, form = _fields(request), isinstance(_body(request), Form)
-    return [{"where": _where(one["loc"]), "message": _told(one, fields, form)} for one in error.errors()]
+    # Where a problem is, such as `body.limit`, and what it is.
+    found = [(_where(one["loc"]), _problem(one, fields, form)) for one in error.errors()]
+    en = "; ".join(f"{where}: {one.en}" for where, one in found[:MAX_NAMED])
+    zh = "；".join(f"{where} {one.zh}" for where, one in found[:MAX_NAMED])
+    if fields and any(one["type"] == "extra_forbidden" for one in error.errors()[:MAX_NAMED]):
+        en, zh = f"{en}; it takes {', '.join(fields)}", f"{zh}；可用的字段：{'、'.join(fields)}"
+    problems = [{"where": where, "message": one.en} for where, one in found]
+    return failure(422, "VALIDATION_FAILED", en, {"problems": problems}, zh=f"请求的格式有误：{zh}")
 
 
-def in_words(problems: Sequence[Mapping[str, str]], request: Request) -> str:
-    """The first problems, and which fields there are where one is not known."""
-    first = problems[:MAX_TOLD]
-    told = "; ".join(f"{one['where']}: {one['message']}" for one in first)
-    fields = _fields(request)
-    unknown = any(one["message"].startswith(UNKNOWN) for one in first)
-    return f"{told}; it takes {', '.join(fields)}" if unknown and fields else told
-
-
-def _told(error: Mapping[str, Any], fields: Sequence[str], form: bool) -> str:
+def _problem(error: Mapping[str, Any], fields: Sequence[str], form: bool) -> Notice:
     place = error["loc"]
     if place == ("body",) and error["type"] in NOT_AN_OBJECT:
         return AS_JSON

@@ -104,12 +104,12 @@ def openai_router(app: Homing) -> APIRouter:
         return await run_in_threadpool(_answered, lambda: _embed(app, read(content)))
 
     @router.get("/models")
-    def list_models() -> JSONResponse:
+    def list_openai_models() -> JSONResponse:
         """The models that can be asked for, the default first."""
         return _answered(lambda: {"object": "list", "data": _models(app)})
 
     @router.get("/models/{name:path}")
-    def get_model(name: str) -> JSONResponse:
+    def get_openai_model(name: str) -> JSONResponse:
         """One of them."""
         return _answered(lambda: _described(_chosen(app, name).id, name))
 

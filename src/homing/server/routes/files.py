@@ -53,7 +53,6 @@ def read_text(file: UploadFile, caller: Reading) -> FileRead:
     "/knowledge/upload",
     response_model=FileUploaded,
     responses=ANSWERS,
-    operation_id="upload_file",
     tags=["knowledge"],
 )
 def upload_file(file: UploadFile, caller: Writing) -> FileUploaded | JSONResponse:
