@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from homing.database.postgres.driver import Connection
-from homing.database.postgres.vector_type import packed
+from homing.database.postgres.driver import Connection, packed
 from homing.records import VectorRecord
 from homing.stores.arguments import is_encodable
 from homing.stores.postgres import binary_copy as binary

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
-from homing.database.postgres.fence import extend_fence
-from homing.database.postgres.locks import lock_number
+from homing.database.postgres.schema import extend_fence, lock_number
 from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
 from homing.stores.arguments import is_encodable
 from homing.stores.postgres.collection import Collection, find, rows_in

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 from homing.database import Transaction
-from homing.database.postgres.address import Address
-from homing.database.postgres.configuration import STATEMENT_TIMEOUT
 from homing.database.postgres.database import PostgresDatabase
-from homing.database.postgres.driver import Connection
-from homing.database.postgres.fence import raise_fence
+from homing.database.postgres.driver import Address, Connection
+from homing.database.postgres.pool import STATEMENT_TIMEOUT
+from homing.database.postgres.schema import raise_fence
 from homing.database.postgres.sessions import T, Work
 from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
@@ -41,7 +40,7 @@ class PostgresStore:
 
     A database that was given is left open when the store is closed, and `read_url`, `schema` and `statement_timeout`
     are its own. `for_user` gives the store of one user. `row_security` makes the server keep users apart as well; see
-    `database.postgres.fence`.
+    `database.postgres.schema`.
     """
 
     def __init__(

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from homing.database.postgres.configuration import EF_SEARCH
 from homing.database.postgres.driver import Connection
+from homing.database.postgres.pool import EF_SEARCH
 from homing.stores.filters import Filter
 from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.filtering import conditions
