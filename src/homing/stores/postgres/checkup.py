@@ -7,9 +7,8 @@ from typing import Any
 
 from homing.database.postgres.driver import Connection, sql
 from homing.records import text_hash
+from homing.stores.postgres.rows import unescape, words
 from homing.stores.postgres.schema import vector_table
-from homing.stores.postgres.slots import words
-from homing.stores.postgres.stored_text import unescape
 
 PAGE = 1_000
 NAMED = 5

@@ -17,14 +17,20 @@ from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.batches import batches
 from homing.stores.filters import wanted
-from homing.stores.postgres import checkup, keyword_search, models, text_search, vector_search, writing
-from homing.stores.postgres.collection import Collection, find, listed
+from homing.stores.postgres import checkup, reading, text_search, vector_search, writing
+from homing.stores.postgres.collection import (
+    Collection,
+    Remembered,
+    SpaceMissing,
+    check_query,
+    checked_model,
+    create_space,
+    find,
+    listed,
+)
 from homing.stores.postgres.indexing import Indexing
-from homing.stores.postgres.matches import SHOWN, ids_of, match, records_after, records_with_ids
-from homing.stores.postgres.measuring import measure
-from homing.stores.postgres.remembered import Remembered
+from homing.stores.postgres.reading import SHOWN, match
 from homing.stores.postgres.schema import COMPONENT, STEPS
-from homing.stores.postgres.spaces import SpaceMissing, check_query, checked_model, create_space
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
 from homing.stores.users import checked_user
 from homing.vectors import Vector, as_vector
@@ -219,7 +225,9 @@ class PostgresStore:
         limit, asked = checked_limit(limit), wanted(options)
         if not limit:
             return []
-        return self._of(collection, lambda c, where: keyword_search.search(c, where, keywords, limit, asked)) or []
+        return (
+            self._of(collection, lambda c, where: text_search.search_keywords(c, where, keywords, limit, asked)) or []
+        )
 
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
@@ -232,26 +240,31 @@ class PostgresStore:
         def work(connection: Connection, where: Collection) -> list[Measured]:
             if near is not None and where.embedded:
                 check_query(where, near.size, "")
-            return measure(connection, where, asked, near, query)
+            cosines = vector_search.cosines(connection, where, near, asked)
+            relevance = text_search.relevance(connection, where, query, list(cosines)) if cosines else {}
+            return [Measured(one, cosines[one], relevance.get(one, 0.0)) for one in asked if one in cosines]
 
         return self._of(collection, work, snapshot=True) or []
 
     def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
         """The records that exist, in the order asked for; see `Store.get`."""
         asked = checked_names(ids, "id")
-        found = self._of(collection, lambda c, where: records_with_ids(c, where, asked, embeddings=embeddings)) or []
+        found = (
+            self._of(collection, lambda c, where: reading.records_with_ids(c, where, asked, embeddings=embeddings))
+            or []
+        )
         by_id = {one.id: one for one in found}
         return [by_id[one] for one in asked if one in by_id]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
         """The texts of the records that exist; see `Store.texts`."""
         asked = checked_names(ids, "id")
-        return self._of(collection, lambda c, where: models.texts(c, where, asked, lacking)) or {}
+        return self._of(collection, lambda c, where: reading.texts(c, where, asked, lacking)) or {}
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
         """The ids that pass a filter, in order; see `Store.ids`."""
         asked = wanted(options)
-        return self._of(collection, lambda c, where: ids_of(c, where, asked)) or []
+        return self._of(collection, lambda c, where: reading.ids_of(c, where, asked)) or []
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""
@@ -260,11 +273,7 @@ class PostgresStore:
     def _pages(self, name: str) -> Iterator[VectorRecord]:
         after = ""
         while True:
-
-            def work(connection: Connection, where: Collection, after: str = after) -> list[VectorRecord]:
-                return records_after(connection, where, after, PAGE)
-
-            page = self._of(name, work) or []
+            page = self._of(name, partial(reading.records_after, after=after, count=PAGE)) or []
             yield from page
             if len(page) < PAGE:
                 return
@@ -297,14 +306,14 @@ class PostgresStore:
         if len(batch.embedded) < len(hashes):
             raise InvalidArgument("a vector to put is a row of numbers; got None")
         checked_model(model, int(batch.vectors.shape[1]))
-        written, space = self._write_vectors(lambda c: models.put(c, self.user_id, batch, hashes))
+        written, space = self._write_vectors(lambda c: writing.put(c, self.user_id, batch, hashes))
         if space is not None and not space.indexed:
             self._indexing.written(space.rows + len(written))
         return written
 
     def models(self, collection: str) -> list[ModelInfo]:
         """The models whose vectors are held; see `Store.models`."""
-        return self._of(collection, models.models, snapshot=True) or []
+        return self._of(collection, reading.models, snapshot=True) or []
 
     def model_of(self, collection: str) -> str:
         """The model that serves a collection; see `Store.model_of`. One question to the server."""
@@ -318,16 +327,16 @@ class PostgresStore:
         """What lacks a vector of this model; see `Store.missing`."""
         checked_name(model, "model")
         checked_limit(limit)
-        return self._of(collection, lambda c, where: models.missing(c, where, model, after, limit)) or []
+        return self._of(collection, lambda c, where: reading.missing(c, where, model, after, limit)) or []
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
         """Search the vectors of this model; see `Store.serve`."""
         name = checked_name(collection, "collection")
-        self._write(lambda c: models.serve(c, self.user_id, name, model), transaction)
+        self._write(lambda c: writing.serve(c, self.user_id, name, model), transaction)
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
-        return self._write(lambda c: models.discard(c, self.user_id, checked_name(collection, "collection"), model))
+        return self._write(lambda c: writing.discard(c, self.user_id, checked_name(collection, "collection"), model))
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`."""
@@ -349,14 +358,7 @@ class PostgresStore:
             if self._owns:
                 self.database.close()
 
-    def _of(
-        self,
-        collection: str,
-        work: Callable[[Connection, Collection], T],
-        transaction: Transaction | None = None,
-        *,
-        snapshot: bool = False,
-    ) -> T | None:
+    def _of(self, collection: str, work: Callable[[Connection, Collection], T], *, snapshot: bool = False) -> T | None:
         """What the work answers about a collection; None where there is none."""
         name = checked_name(collection, "collection")
 
@@ -364,10 +366,7 @@ class PostgresStore:
             where = find(connection, self.user_id, name)
             return None if where is None else work(connection, where)
 
-        if transaction is None:
-            return self._read(found, snapshot=snapshot)
-        self._check_open()
-        return found(transaction.connection)
+        return self._read(found, snapshot=snapshot)
 
     def _read(self, work: Work[T], *, snapshot: bool = False) -> T:
         self._check_open()

@@ -1,7 +1,8 @@
-"""Records written and removed: texts, metadata, words and vectors together, inside one transaction.
+"""Records and vectors written and removed: texts, metadata, words and vectors together, inside one transaction.
 
 Whoever changes a record, or gives it a vector, holds its row first, and looks at its words and vectors only then: in a
-statement that began before, what others wrote while it waited could not be seen.
+statement that began before, what others wrote while it waited could not be seen. Whoever puts a vector holds the
+collection together with other writers; whoever changes which model serves it holds it alone.
 """
 
 from __future__ import annotations
@@ -10,16 +11,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
+from homing.errors import InvalidArgument
 from homing.records import VectorRecord, text_hash
 from homing.stores.batches import Batch
-from homing.stores.postgres.collection import Collection, find, stored_name
-from homing.stores.postgres.filtering import labels
-from homing.stores.postgres.rows import copy_records, copy_vectors, copy_words, metadata, texts
+from homing.stores.postgres.collection import (
+    ALONE,
+    Collection,
+    Space,
+    Tally,
+    add_tally,
+    check_fits,
+    check_width,
+    checked_model,
+    find,
+    find_space,
+    held,
+    hold,
+    joined,
+    search_space,
+    stored_name,
+    vectors_in,
+)
+from homing.stores.postgres.rows import (
+    Words,
+    copy_records,
+    copy_vectors,
+    copy_words,
+    labels,
+    metadata_column,
+    text_columns,
+    unescape,
+    words,
+)
 from homing.stores.postgres.schema import vector_table
-from homing.stores.postgres.slots import Words, words
-from homing.stores.postgres.spaces import check_fits, checked_model, held, joined
-from homing.stores.postgres.stored_text import unescape
-from homing.stores.postgres.tallies import Tally, add_tally
 
 PORTION = 5_000
 """Records that one statement writes."""
@@ -66,7 +90,7 @@ def write(connection: Connection, user: str, prepared: Prepared) -> Collection:
         chosen = range(start, min(start + PORTION, len(batch.records)))
         there: dict[str, Stored] = {}
         if collection.records:
-            there = locked(connection, collection, [batch.records[index].id for index in chosen])
+            there = _locked(connection, collection, [batch.records[index].id for index in chosen])
         same = [index for index in chosen if _keeps_vectors(prepared, index, there)]
         _update(connection, collection, prepared, {index: there.pop(batch.records[index].id) for index in same}, tally)
         _remove(connection, collection, [stored.key for stored in there.values()], tally)
@@ -82,7 +106,7 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
     if collection is None:
         return 0
     tally = Tally()
-    _remove(connection, collection, [stored.key for stored in locked(connection, collection, ids).values()], tally)
+    _remove(connection, collection, [stored.key for stored in _locked(connection, collection, ids).values()], tally)
     add_tally(connection, collection, tally)
     return -tally.records
 
@@ -101,7 +125,62 @@ def drop(connection: Connection, user: str, name: str) -> int:
     return records
 
 
-def locked(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Stored]:
+def put(connection: Connection, user: str, batch: Batch, hashes: Mapping[str, str]) -> tuple[set[str], Space | None]:
+    """Give records the vectors of a batch, where a text has the hash by its id; returns whose got one, and where."""
+    width = int(batch.vectors.shape[1])
+    collection = joined(connection, user, batch.collection, batch.model, width)
+    if collection is None:
+        return set(), None
+    space = _space(connection, collection, batch.model, width)
+    there = _locked(connection, collection, list(hashes))
+    rows = [
+        (row, there[name])
+        for row, name in enumerate(batch.records[index].id for index in batch.embedded)
+        if name in there and there[name].hash.hex() == hashes[name]
+    ]
+    if not rows:
+        return set(), None
+    keys = [stored.key for _, stored in rows]
+    hold(connection, collection, space.id)
+    replaced = connection.execute(f"DELETE FROM {vector_table(space.id)} WHERE record = ANY(%s)", (keys,)).rowcount
+    vectors = batch.vectors[[row for row, _ in rows]]
+    copy_vectors(connection, collection, space.id, keys, [stored.hash for _, stored in rows], vectors)
+    if space.id == collection.space:
+        add_tally(connection, collection, Tally(embedded=len(keys) - replaced))
+    return {batch.records[batch.embedded[row]].id for row, _ in rows}, space
+
+
+def serve(connection: Connection, user: str, name: str, model: str) -> None:
+    """Let the vectors of a model be searched."""
+    collection = _alone(connection, user, name)
+    if collection is None or (collection.model == model and collection.embedded):
+        return
+    for one in held(connection, collection):
+        if one.model == model and vectors_in(connection, collection, one.id):
+            search_space(connection, collection, one.id)
+            return
+    raise InvalidArgument(f"collection {name!r} has no vectors of {model!r}; embed it with that model first")
+
+
+def discard(connection: Connection, user: str, name: str, model: str) -> int:
+    """Let go of the vectors of a model; returns how many there were."""
+    collection = _alone(connection, user, name)
+    if collection is None:
+        return 0
+    if collection.model == model and collection.embedded:
+        raise InvalidArgument(f"the vectors of {model!r} serve collection {name!r}; let others serve it first")
+    own = (collection.id, collection.user)
+    gone = 0
+    for one in held(connection, collection):
+        if one.model == model and one.id != collection.space:
+            gone += connection.execute(
+                f"DELETE FROM {vector_table(one.id)} WHERE collection = %s AND user_id = %s", own
+            ).rowcount
+            connection.execute("DELETE FROM held WHERE collection = %s AND user_id = %s AND space = %s", (*own, one.id))
+    return gone
+
+
+def _locked(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Stored]:
     """What is there of these records, held until the commit."""
     # By id: two writers of the same records queue up instead of waiting for each other.
     rows = connection.execute(
@@ -144,7 +223,7 @@ def _update(
         return
 
     def described(record: VectorRecord) -> tuple[list[str], str]:
-        return labels(collection.id, record.metadata), metadata(record)
+        return labels(collection.id, record.metadata), metadata_column(record)
 
     records = prepared.batch.records
     cursor = connection.cursor()
@@ -156,7 +235,7 @@ def _update(
     if reworded:
         cursor.executemany(
             "UPDATE records SET escaped = %s, text = %s, keywords = %s WHERE key = %s",
-            [(*texts(records[index]), key) for index, key in reworded.items()],
+            [(*text_columns(records[index]), key) for index, key in reworded.items()],
         )
         _remove_words(connection, list(reworded.values()), tally)
         _insert_words(connection, collection, prepared, reworded, tally)
@@ -230,3 +309,16 @@ def _sort_in(connection: Connection) -> None:
         "SELECT gin_clean_pending_list(oid) FROM pg_class "
         "WHERE oid IN ('records_by_attribute'::regclass, 'words_by_slot'::regclass) AND pg_has_role(relowner, 'USAGE')"
     )
+
+
+def _alone(connection: Connection, user: str, name: str) -> Collection | None:
+    """The collection, held alone until the commit, as those who had it before have left it."""
+    return find(connection, user, name, lock=ALONE) and find(connection, user, name)
+
+
+def _space(connection: Connection, collection: Collection, model: str, width: int) -> Space:
+    """Where the vectors of a model go, which must be as wide as those that are there."""
+    for one in held(connection, collection):
+        if one.model == model and one.dimensions != width and vectors_in(connection, collection, one.id):
+            check_width(collection.name, model, one.dimensions, width)
+    return find_space(connection, model, width)
