@@ -17,10 +17,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from homing.errors import HomingError, StoreError
-from homing.stores.lance.faults import translated
-from homing.stores.lance.indexes import Index
-from homing.stores.lance.table import Table
-from homing.stores.lance.vector_index import VectorIndex
+from homing.stores.lance.database import Index, Table
+from homing.stores.lance.engine import translated
+from homing.stores.lance.vector_search import VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
