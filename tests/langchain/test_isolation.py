@@ -17,7 +17,7 @@ from psycopg import sql
 
 from homing.errors import InvalidArgument
 from homing.langchain import HybridRetriever, table_source
-from homing.langchain.users import checked_user
+from homing.langchain.retriever import checked_user
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Near, SearchOptions
 from homing.vectors import Vector

@@ -7,7 +7,7 @@ import contextvars
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
@@ -15,24 +15,24 @@ from pydantic import Field, PrivateAttr, ValidationError
 from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
 from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
-from homing.langchain.documents import as_document
-from homing.langchain.embeddings import provider_of
-from homing.langchain.files import capped, file_name, grouped
-from homing.langchain.library import (
+from homing.langchain.documents import (
     AsyncCallbackManagerForRetrieverRun,
     BaseRetriever,
     CallbackManagerForRetrieverRun,
     Document,
+    as_document,
+    capped,
+    file_name,
+    grouped,
+    merge_results_with_rrf,
 )
-from homing.langchain.merging import merge_results_with_rrf
+from homing.langchain.embeddings import provider_of
 from homing.langchain.options import HybridRetrieverOptions
-from homing.langchain.source import Place, UserSource
-from homing.langchain.store_source import collection_of
+from homing.langchain.source import Place, UserSource, collection_of
 from homing.langchain.table import calling_loop, table_of
 from homing.langchain.table_source import rows_of
-from homing.langchain.tracing import span
-from homing.langchain.users import checked_user
 from homing.records import Hit, Leg, Retrieved
+from homing.stores import users
 from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
 
@@ -90,7 +90,7 @@ class HybridRetriever(BaseRetriever):
         more = {
             name: getattr(self, name) for name in type(self).model_fields if name not in ("vector_store", "user_id")
         }
-        return _remade, (type(self), self.vector_store, self.user_id, more)
+        return partial(type(self), **more), (self.vector_store, self.user_id)
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
@@ -115,14 +115,15 @@ class HybridRetriever(BaseRetriever):
         if not query.strip():
             return Retrieved((), "hybrid")
         query_shown = {"query": query} if options.log_query else {}
-        with span("homing.hybrid_search", limit=options.limit, **query_shown) as noted:
+        with journal.span("homing.hybrid_search", limit=options.limit, **query_shown) as noted:
             answer = self._search(source, options)
             noted.set_attribute("homing.results", len(answer))
             noted.set_attribute("homing.degraded", answer.degraded)
             return answer
 
     def _search(self, source: UserSource, options: HybridRetrieverOptions) -> Retrieved:
-        started, depth = time.perf_counter(), options.depth
+        started = time.perf_counter()
+        depth = max(options.limit, options.leg_limit or options.limit * 2)
         while True:
             asked = _engine_options(options, depth, source.left)
             outcomes = ask(source, asked)
@@ -130,7 +131,7 @@ class HybridRetriever(BaseRetriever):
                 journal.failed(options, outcomes, self.user_id)
                 raise _failed({leg: outcome.error for leg, outcome in outcomes.items() if outcome.error is not None})
             try:
-                with span("homing.rrf_fusion"):
+                with journal.span("homing.rrf_fusion"):
                     answer = fused(source, asked, outcomes)
             except StoreError as error:
                 journal.unreadable(error, self.user_id)
@@ -170,8 +171,16 @@ class HybridRetriever(BaseRetriever):
         return [as_document(hit, answer, self.user_id) for hit in answer]
 
 
-def _remade(kind: type[HybridRetriever], store: Any, user_id: int | str, more: dict[str, Any]) -> HybridRetriever:
-    return kind(store, user_id, **more)
+def checked_user(user_id: Any) -> int | str:
+    """The user as given, who must be one: a whole number, or text that is not blank. Nothing stands for everybody.
+
+    A table tells the number 1 from the text "1"; a store takes them for the same user.
+    """
+    try:
+        users.checked_user(user_id)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"a retriever belongs to one user_id: {error.message}") from error
+    return int(user_id) if isinstance(user_id, int) else str(user_id)
 
 
 _KNOWN = ", ".join(HybridRetrieverOptions.model_fields)

@@ -78,7 +78,7 @@ class Programs:
     home: Path
     account: Account | None
 
-    def run(self, program: str, *arguments: str | Path, timeout: float = 120) -> str:
+    def run(self, program: str, *arguments: str | Path) -> str:
         """What the program printed. Raises StoreError with its last words where it fails."""
         # Output goes to a file: a server that outlives `pg_ctl` would keep a pipe open, and us waiting.
         output = self.home / f"{program}.out"
@@ -87,7 +87,7 @@ class Programs:
             with output.open("wb+") as file:
                 done = subprocess.run(
                     [self.folder / program, *arguments],
-                    cwd=self.home, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=timeout, **identity,
+                    cwd=self.home, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=120, **identity,
                 )  # fmt: skip
                 file.seek(0)
                 printed = file.read().decode(errors="replace").strip()

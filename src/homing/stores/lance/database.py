@@ -56,35 +56,28 @@ class Index:
     from_rows: int
 
 
-def key_index(column: str = "id", *, from_rows: int) -> Index:
-    """Rows by key: fetching, replacing, deleting."""
-    return Index(column, lambda: part("index").BTree(), from_rows)
+def lookup_indexes(from_rows: int) -> tuple[Index, Index]:
+    """Rows by key, for fetching, replacing and deleting; and by the texts in their list of attributes."""
+    return (
+        Index("id", lambda: part("index").BTree(), from_rows),
+        Index("attributes", lambda: part("index").LabelList(), from_rows),
+    )
 
 
-def words_index(column: str = "words", *, from_rows: int = 0) -> Index:
+def words_index() -> Index:
     """Words separated by spaces, ranked by BM25. They are taken as they are: our tokenizer has done the rest.
 
     Rows that it does not have yet are read with its tokenizer; without any index LanceDB would use its own, which takes
     `C++` for `C` and an emoji for nothing. So a table has it from the beginning.
     """
+    as_they_are = {"lower_case": False, "stem": False, "remove_stop_words": False, "ascii_folding": False}
     return Index(
-        column,
+        "words",
         lambda: part("index").FTS(
-            base_tokenizer="whitespace",
-            lower_case=False,
-            stem=False,
-            remove_stop_words=False,
-            ascii_folding=False,
-            max_token_length=None,
-            with_position=False,
+            base_tokenizer="whitespace", max_token_length=None, with_position=False, **as_they_are
         ),
-        from_rows,
+        0,
     )
-
-
-def labels_index(column: str = "attributes", *, from_rows: int) -> Index:
-    """Rows by the texts in a list."""
-    return Index(column, lambda: part("index").LabelList(), from_rows)
 
 
 def key_field(name: str = "id") -> Any:

@@ -19,9 +19,9 @@ from homing.stores.batches import batches
 from homing.stores.filters import matches, wanted
 from homing.stores.lance import reading, text_search, vector_search, writing
 from homing.stores.lance.catalog import Catalog, Entry
-from homing.stores.lance.database import Database, Table, any_of, key_index, labels_index, words_index
+from homing.stores.lance.database import Database, Table, any_of, lookup_indexes, words_index
 from homing.stores.lance.engine import Address, fault, is_gone, translated
-from homing.stores.lance.reading import Narrowed
+from homing.stores.lance.reading import Found, Narrowed
 from homing.stores.lance.rows import SHOWN, match_of, record_of, serving
 from homing.stores.lance.text_search import Statistics, WordStatistics
 from homing.stores.lance.upkeep import Limits, Upkeep
@@ -59,7 +59,7 @@ class LanceStore:
         self._words = WordStatistics()
         limits = limits or Limits()
         self._upkeep = Upkeep(
-            (key_index(from_rows=limits.lookup), labels_index(from_rows=limits.lookup), words_index()),
+            (*lookup_indexes(limits.lookup), words_index()),
             vectors=VectorIndex(limits.vectors),
             limits=limits,
         )
@@ -185,8 +185,7 @@ class LanceStore:
                 return reading.with_ids(table, collection, asked, embeddings=embeddings)
             return {name: record_of(held[name].row, collection) for name in asked if name in held}
 
-        nothing: dict[str, VectorRecord] = {}
-        found = self._read(collection, ask, nothing)
+        found: dict[str, VectorRecord] = self._read(collection, ask, {})
         return [found[name] for name in asked if name in found]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
@@ -229,7 +228,7 @@ class LanceStore:
     def collections(self) -> list[CollectionInfo]:
         """The collections that have records; see `Store.collections`."""
         names = sorted(name for name, entry in self._catalog.entries().items() if entry.visible)
-        found = [self._read(name, _counted(name), None) for name in names]
+        found = [self._read(name, partial(_counted, name), None) for name in names]
         return [info for info in found if info is not None and info.records]
 
     def put_vectors(self, collection: str, model: str, vectors: Sequence[NewVector]) -> set[str]:
@@ -294,13 +293,13 @@ class LanceStore:
 
     def _nearest(
         self, collection: str, vector: Vector, limit: int, options: SearchOptions | None, columns: list[str]
-    ) -> list[vector_search.Found]:
+    ) -> list[Found]:
         checked_name(collection, "collection")
         query, limit = as_vector(vector, dimensions=self.dimensions), checked_limit(limit)
         asked = Narrowed.by(wanted(options))
         model = options.model if options is not None else ""
 
-        def ask(table: Table) -> list[vector_search.Found]:
+        def ask(table: Table) -> list[Found]:
             return asked.filled(
                 lambda reach: vector_search.search(
                     table, collection, query, reach, asked.condition, model, asked.columns(columns)
@@ -354,7 +353,7 @@ def _refuse(transaction: Transaction | None) -> None:
 
 def _worded(
     table: Table, known: Statistics, terms: list[str], limit: int, asked: Narrowed, columns: list[str]
-) -> list[text_search.Found]:
+) -> list[Found]:
     return asked.filled(
         lambda reach: text_search.search(table, known, terms, reach, asked.condition, asked.columns(columns)), limit
     )
@@ -364,13 +363,10 @@ def _terms(query: str) -> list[str]:
     return query_terms(checked_text(query, "a query"))
 
 
-def _counted(name: str) -> Callable[[Table], CollectionInfo]:
-    def ask(table: Table) -> CollectionInfo:
-        space = serving(table.schema)
-        records = table.handle.count_rows()
-        embedded = table.handle.count_rows(space.held) if space is not None else 0
-        if space is None or not embedded:
-            return CollectionInfo(name, records, 0, "", 0)
-        return CollectionInfo(name, records, embedded, space.model, space.dimensions)
-
-    return ask
+def _counted(name: str, table: Table) -> CollectionInfo | None:
+    space = serving(table.schema)
+    records = table.handle.count_rows()
+    embedded = table.handle.count_rows(space.held) if space is not None else 0
+    if space is None or not embedded:
+        return CollectionInfo(name, records, 0, "", 0)
+    return CollectionInfo(name, records, embedded, space.model, space.dimensions)

@@ -1,8 +1,8 @@
-"""The rows that share words with a query, ranked by BM25. Rows that no index has yet are read as well.
+"""The rows that share words with a query, ranked by BM25, and what words are worth by how many texts hold them.
 
 LanceDB weighs the words of a row by the texts that its index has, or, if the index lacks the row, by those and the
 other rows that were searched: how well a text fits would depend on when it was written and on the filter. So where all
-texts could be counted, what LanceDB found is weighed anew.
+texts could be counted, what LanceDB found is weighed anew. Rows that no index has yet are searched as well.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from weakref import WeakKeyDictionary
 
 from homing.stores.lance.database import Table, any_of
 from homing.stores.lance.engine import Reader, part, run
-from homing.stores.lance.reading import pages
+from homing.stores.lance.reading import Found, pages
 from homing.stores.lance.rows import STORED
 
-Found = tuple[float, dict[str, Any]]
-"""A BM25, and the row that has it."""
 TEXTS = 2_000
 """Texts that are read, at most …"""
 CHARACTERS = 2_000_000
@@ -99,7 +97,12 @@ class Statistics:
 
 
 class WordStatistics:
-    """Remembers what was read of each table."""
+    """How many texts of a table hold a word, as was read of it.
+
+    LanceDB does not tell, and asking it for each word of a query would cost more than the search. So texts are read.
+    While they are few, all of them are: then everything is exact. Of a larger collection some are read, from
+    everywhere; a word that those do not hold is rare or unknown.
+    """
 
     def __init__(self) -> None:
         self._read: WeakKeyDictionary[Table, Statistics] = WeakKeyDictionary()

