@@ -6,8 +6,8 @@ langchain-core is the one library this package stands on; where it is missing, t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from homing.engine.fusion import DEFAULT_K, Ranking, rrf
 from homing.errors import InvalidArgument, MissingExtra
@@ -31,8 +31,6 @@ __all__ = [
     "Document",
     "Embeddings",
 ]
-
-T = TypeVar("T")
 
 FILE_KEYS = ("fileName", "file_name", "filename", "source")
 """Where the name of a file stands in the metadata; the first that is there counts."""
@@ -67,27 +65,27 @@ def file_name(metadata: Mapping[str, Any]) -> str | None:
     return next((str(metadata[key]) for key in FILE_KEYS if metadata.get(key) is not None), None)
 
 
-def capped(ranked: Iterable[T], most: int | None, file_of: Callable[[T], str | None]) -> list[T]:
+def capped(ranked: Iterable[Hit], most: int | None) -> list[Hit]:
     """The same order without what is beyond the first `most` of a file; what has no file always stays."""
     taken: Counter[str] = Counter()
     kept = []
-    for one in ranked:
-        name = file_of(one)
+    for hit in ranked:
+        name = file_name(hit.metadata)
         if most is not None and name is not None:
             taken[name] += 1
             if taken[name] > most:
                 continue
-        kept.append(one)
+        kept.append(hit)
     return kept
 
 
-def grouped(ranked: Sequence[T], file_of: Callable[[T], str | None]) -> list[T]:
+def grouped(ranked: Sequence[Hit]) -> list[Hit]:
     """Files in the order of their best document, the documents of each together, in their own order."""
-    groups: dict[object, list[T]] = {}
-    for place, one in enumerate(ranked):
-        name = file_of(one)
-        groups.setdefault(name if name is not None else place, []).append(one)
-    return [one for group in groups.values() for one in group]
+    groups: dict[object, list[Hit]] = {}
+    for place, hit in enumerate(ranked):
+        name = file_name(hit.metadata)
+        groups.setdefault(name if name is not None else place, []).append(hit)
+    return [hit for group in groups.values() for hit in group]
 
 
 def merge_results_with_rrf(

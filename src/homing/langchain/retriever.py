@@ -22,7 +22,6 @@ from homing.langchain.documents import (
     Document,
     as_document,
     capped,
-    file_name,
     grouped,
     merge_results_with_rrf,
 )
@@ -31,7 +30,7 @@ from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import Place, UserSource, collection_of
 from homing.langchain.table import calling_loop, table_of
 from homing.langchain.table_source import rows_of
-from homing.records import Hit, Leg, Retrieved
+from homing.records import Leg, Retrieved
 from homing.stores import users
 from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
@@ -136,7 +135,7 @@ class HybridRetriever(BaseRetriever):
             except StoreError as error:
                 journal.unreadable(error, self.user_id)
                 raise _failed({"read": error}) from None
-            hits = capped(answer.hits, options.max_per_file, _file_of)[: options.limit]
+            hits = capped(answer.hits, options.max_per_file)[: options.limit]
             found = _counts(outcomes)
             # Where one file has used up its places, those of the others may lie deeper.
             more = depth < DEEPEST and max(len(answer), *found.values()) >= depth
@@ -144,7 +143,7 @@ class HybridRetriever(BaseRetriever):
                 break
             depth = min(DEEPEST, depth * 4)
         if options.group_by_file:
-            hits = grouped(hits, _file_of)
+            hits = grouped(hits)
         answer = concluded(
             answer.with_hits(hits), outcomes, started, lambda *_: journal.failed(options, outcomes, self.user_id)
         )
@@ -223,10 +222,6 @@ def _engine_options(options: HybridRetrieverOptions, depth: int, deadline: float
 def _counts(outcomes: Outcomes) -> dict[Leg, int]:
     nearest, words = found_by(outcomes)
     return {"vector": len(nearest.cosines) if nearest else 0, "keyword": len(words.found) if words else 0}
-
-
-def _file_of(hit: Hit) -> str | None:
-    return file_name(hit.metadata)
 
 
 def _failed(causes: Mapping[str, Exception]) -> RetrievalFailed:

@@ -37,7 +37,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 CONNECT_TIMEOUT = 10
 """Seconds after which a host that does not answer is given up; libpq counts whole ones."""
-
 SCHEMES = ("postgresql://", "postgres://")
 AGAIN = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
 """What happens to writers that get in each other's way; the same work succeeds when it is done again."""

@@ -46,7 +46,7 @@ _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 # A session that never said who asks reads as nobody: it sees what belongs to nobody in particular, and no user's rows.
 _POLICY = "user_id = coalesce(current_setting('homing.user_id', true), '')"
 # The tables with rows of users. Others may share the schema with us, and have a column of that name.
-_FENCED = (
+_SECURED = (
     "SELECT relname, relrowsecurity FROM pg_class "
     "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relkind = 'r' "
     "AND relname ~ "
@@ -112,7 +112,7 @@ def migrate(transaction: PostgresTransaction, schema: str, component: str, steps
             step(transaction)
         connection.execute(remember.format(_migrations(schema)), (component, number))
         logger.info("schema %s: applied step %d of %s", schema, number, component)
-    extend_fence(connection)
+    extend_row_security(connection)
 
 
 def applied(connection: Connection, schema: str, component: str) -> int:
@@ -126,21 +126,21 @@ def applied(connection: Connection, schema: str, component: str) -> int:
     return int(row[0]) if row else 0
 
 
-def raise_fence(connection: Connection, schema: str) -> None:
+def enable_row_security(connection: Connection, schema: str) -> None:
     """Fence every table with users' rows. Once up it stays up, for every table that is made in this schema."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
-        _fence_all(connection)
+        _secure_all(connection)
 
 
-def extend_fence(connection: Connection) -> None:
+def extend_row_security(connection: Connection) -> None:
     """Fence the tables that were just made, where the fence is up."""
-    if any(fenced for _, fenced in connection.execute(_FENCED).fetchall()):
-        _fence_all(connection)
+    if any(fenced for _, fenced in connection.execute(_SECURED).fetchall()):
+        _secure_all(connection)
 
 
-def _fence_all(connection: Connection) -> None:
-    for table, fenced in connection.execute(_FENCED).fetchall():
+def _secure_all(connection: Connection) -> None:
+    for table, fenced in connection.execute(_SECURED).fetchall():
         if not fenced:
             connection.execute(
                 f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY; "

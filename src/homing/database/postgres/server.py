@@ -29,7 +29,6 @@ ACCOUNTS = ("postgres", "nobody")
 SHARED = Path("/var/tmp")
 """Where root keeps what the account cannot reach in the folder that was asked for."""
 
-
 # Chinese is compared and cut by a UTF-8 locale that comes with the server, whatever the machine has.
 _INITDB = (
     "--no-sync", "-A", "scram-sha-256", "-U", "postgres", "-E", "UTF8",

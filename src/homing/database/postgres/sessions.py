@@ -29,7 +29,6 @@ COLLISIONS = 10
 """How often writers that met are sent back before the caller hears of it."""
 FOUND_OUT = 5.0
 """Seconds in which to find out whether a commit that got no answer has happened."""
-
 AT_ONCE = 100
 """Tickets that one transaction takes away, at most."""
 

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
-from homing.database.postgres.schema import extend_fence, lock_number
+from homing.database.postgres.schema import extend_row_security, lock_number
 from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
 from homing.stores.arguments import checked_name, is_encodable
 from homing.stores.postgres.schema import WIDEST, WIDEST_INLINE, create_vector_table, vector_table
@@ -55,7 +55,7 @@ class Collection:
     words: int
     tallies: int
     """Rows that its counts are the sum of."""
-    fenced: bool
+    row_security: bool
     """Whether the server shows this session the rows of one user only."""
 
     @property
@@ -94,7 +94,7 @@ class Tally:
     words: int = 0
 
 
-class Remembered:
+class CollectionCache:
     """The collections of a store and of the views of its users."""
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ def create_space(schema: str, model: str, dimensions: int, connection: Connectio
         if row is None:
             return
         create_vector_table(connection, row[0], dimensions)
-        extend_fence(connection)
+        extend_row_security(connection)
 
 
 def held(connection: Connection, collection: Collection) -> list[Space]:

@@ -220,7 +220,7 @@ def _copy(
 ) -> None:
     """Write rows of fields. Into a fenced table they go by way of another."""
     listed = ", ".join(columns)
-    if not collection.fenced:
+    if not collection.row_security:
         _stream(connection, table, listed, rows)
         return
     # PostgreSQL does not COPY into a table with row-level security; an INSERT it checks row by row.

@@ -11,7 +11,7 @@ from homing.database import Transaction
 from homing.database.postgres.database import PostgresDatabase
 from homing.database.postgres.driver import Address, Connection
 from homing.database.postgres.pool import STATEMENT_TIMEOUT
-from homing.database.postgres.schema import raise_fence
+from homing.database.postgres.schema import enable_row_security
 from homing.database.postgres.sessions import T, Work
 from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
@@ -21,7 +21,7 @@ from homing.stores.filters import wanted
 from homing.stores.postgres import checkup, reading, text_search, vector_search, writing
 from homing.stores.postgres.collection import (
     Collection,
-    Remembered,
+    CollectionCache,
     SpaceMissing,
     check_query,
     checked_model,
@@ -68,12 +68,12 @@ class PostgresStore:
         self.dimensions = dimensions
         self._closed = False
         self._is_view = False
-        self._seen = Remembered()
+        self._seen = CollectionCache()
         self._indexing = Indexing(database.sessions, database.schema)
         try:
             database.migrate(COMPONENT, STEPS)
             if row_security:
-                database.sessions.alone(lambda c: raise_fence(c, database.schema))
+                database.sessions.alone(lambda c: enable_row_security(c, database.schema))
         except BaseException:
             self.close()
             raise
@@ -162,7 +162,7 @@ class PostgresStore:
             known = self._seen.get(self.user_id, name)
             if known is not None:
                 # Nothing found, or refused: it may be because what was remembered is no longer so.
-                with suppress(vector_search.Moved, StoreError, InvalidArgument):
+                with suppress(vector_search.CollectionChanged, StoreError, InvalidArgument):
                     check_query(known, query.size, model)
                     if found := vector_search.search(connection, known, query, limit, asked, shown):
                         return found
@@ -175,7 +175,7 @@ class PostgresStore:
                 if not where.indexed:
                     self._indexing.missed(where.space_rows)
                 # It may have changed its model, or been made anew, since it was looked up a moment ago.
-                with suppress(vector_search.Moved):
+                with suppress(vector_search.CollectionChanged):
                     return vector_search.search(connection, where, query, limit, asked, shown)
 
         return self._read(work)

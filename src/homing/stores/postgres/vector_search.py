@@ -30,7 +30,7 @@ WIDEST_INDEXED = 4_000
 Row = tuple[Any, ...]
 
 
-class Moved(Exception):
+class CollectionChanged(Exception):
     """The collection is no longer what it was when it was looked up; look again."""
 
 
@@ -140,7 +140,7 @@ def _identity(collection: Collection) -> list[Any]:
 
 def _check_current(count: int) -> None:
     if not count:
-        raise Moved
+        raise CollectionChanged
 
 
 def _table(collection: Collection) -> str:
