@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,16 +61,14 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def preload() -> threading.Thread:
     """Begin the import in a thread, where the first search should not wait for it. Nothing happens if it is missing."""
-    thread = threading.Thread(target=_quietly, name="homing-lance-import", daemon=True)
+
+    def quietly() -> None:
+        with suppress(MissingExtra):
+            lancedb()
+
+    thread = threading.Thread(target=quietly, name="homing-lance-import", daemon=True)
     thread.start()
     return thread
-
-
-def _quietly() -> None:
-    try:
-        lancedb()
-    except MissingExtra:
-        return
 
 
 def _imported(name: str) -> Any:

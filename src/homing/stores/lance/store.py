@@ -25,7 +25,6 @@ from homing.stores.lance.reading import Found, Narrowed
 from homing.stores.lance.rows import SHOWN, match_of, record_of, serving
 from homing.stores.lance.text_search import Statistics, WordStatistics
 from homing.stores.lance.upkeep import Limits, Upkeep
-from homing.stores.lance.vector_search import VectorIndex
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
 from homing.text.tokens import query_terms
 from homing.vectors import Vector, as_vector
@@ -58,11 +57,7 @@ class LanceStore:
         self._models: WeakKeyDictionary[Table, tuple[int, str]] = WeakKeyDictionary()
         self._words = WordStatistics()
         limits = limits or Limits()
-        self._upkeep = Upkeep(
-            (*lookup_indexes(limits.lookup), words_index()),
-            vectors=VectorIndex(limits.vectors),
-            limits=limits,
-        )
+        self._upkeep = Upkeep((*lookup_indexes(limits.lookup), words_index()), limits=limits)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the place for itself; what it is sent holds the keys that the address holds."""

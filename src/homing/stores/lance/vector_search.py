@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,45 +27,6 @@ QUERIES = 64
 GROWTH = 2
 """How many times larger a table must be for its vectors to be indexed anew."""
 TOP = 10
-
-
-@dataclass(frozen=True, slots=True)
-class VectorIndex:
-    """One byte per dimension in partitions, for tables with so many vectors; with fewer, comparing all is as fast.
-
-    Measured at 100,000 vectors of 384 dimensions: with the candidates compared exactly it finds what a full scan finds
-    in an eighth of the time, takes a quarter of the room of full vectors, and is built in seconds. Product quantization
-    and single bits lose matches; a graph finds no more and takes minutes to build.
-
-    How many partitions a search must read differs from corpus to corpus, so it is tried out on the corpus itself, and
-    where no number reaches the wanted recall the exact scan stays.
-    """
-
-    from_rows: int
-
-    def is_due(self, table: Table) -> bool:
-        """Whether a table has grown so much that its vectors should be indexed, or indexed anew."""
-        space = serving(table.schema)
-        return space is not None and table.count() >= max(self.from_rows, GROWTH * space.indexed)
-
-    def build(self, table: Table) -> None:
-        """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready."""
-        space = serving(table.schema)
-        if space is None:
-            return
-        rows = table.count()
-        vectors = table.count(space.held)
-        probes = 0
-        if vectors >= self.from_rows:
-            partitions = max(2, vectors // PARTITION)
-            with table.database.writing():
-                table.note({space.column: {PROBES: "0"}})
-            kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
-            table.handle.create_index(space.column, config=kind, replace=True)
-            probes = calibrate(table, space.column, partitions)
-        with table.database.writing():
-            table.note({space.column: {PROBES: str(probes), INDEXED: str(rows)}})
-        logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
 
 
 def search(
@@ -117,7 +77,42 @@ def nearest(reader: Reader, column: str, query: Vector, reach: int, probes: int,
     return builder if condition is None else builder.maximum_nprobes(0)
 
 
-def calibrate(table: Table, column: str, partitions: int) -> int:
+def index_is_due(table: Table, from_rows: int) -> bool:
+    """Whether a table has grown so much, to so many rows at least, that its vectors should be indexed (anew)."""
+    space = serving(table.schema)
+    return space is not None and table.count() >= max(from_rows, GROWTH * space.indexed)
+
+
+def build_index(table: Table, from_rows: int) -> None:
+    """Index the vectors and find out how to read the index. Others may write; searches scan until it is ready.
+
+    It has one byte per dimension in partitions. Measured at 100,000 vectors of 384 dimensions: with the candidates
+    compared exactly it finds what a full scan finds in an eighth of the time, takes a quarter of the room of full
+    vectors, and is built in seconds. Product quantization and single bits lose matches; a graph finds no more and takes
+    minutes to build.
+
+    How many partitions a search must read differs from corpus to corpus, so it is tried out on the corpus itself, and
+    where no number reaches the wanted recall the exact scan stays.
+    """
+    space = serving(table.schema)
+    if space is None:
+        return
+    rows = table.count()
+    vectors = table.count(space.held)
+    probes = 0
+    if vectors >= from_rows:
+        partitions = max(2, vectors // PARTITION)
+        with table.database.writing():
+            table.note({space.column: {PROBES: "0"}})
+        kind = part("index").IvfSq(distance_type="cosine", num_partitions=partitions)
+        table.handle.create_index(space.column, config=kind, replace=True)
+        probes = _calibrated(table, space.column, partitions)
+    with table.database.writing():
+        table.note({space.column: {PROBES: str(probes), INDEXED: str(rows)}})
+    logger.info("%s: %d vectors indexed, searches read %d partitions", table.name, vectors, probes)
+
+
+def _calibrated(table: Table, column: str, partitions: int) -> int:
     """The fewest partitions that must be read for the wanted recall; 0 where all of them are not enough."""
     # What is written meanwhile must not count as missed.
     reader = table.frozen_reader()

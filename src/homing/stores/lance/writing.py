@@ -41,14 +41,14 @@ machine, which our lock does not reach."""
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ColumnChange:
     """What must be done to the columns of a table before vectors of a model can be written."""
 
     space: Space
     new: bool
     gone: tuple[Space, ...]
 
-    def make(self, table: Table) -> None:
+    def apply(self, table: Table) -> None:
         """Do it. The lock must be held; see `Catalog.as_one`."""
         if self.gone:
             table.drop_columns([name for space in self.gone for name in space.columns])
@@ -66,7 +66,7 @@ class _Plan:
     """None where the collection is new."""
     kept: Mapping[str, Vectors]
     """By id, vectors that records of the batch have already and keep."""
-    room: Room | None
+    columns: ColumnChange | None
     """What must be done to the columns first."""
 
 
@@ -78,7 +78,7 @@ def write(catalog: Catalog, batches: list[Batch]) -> list[Table]:
     catalog.settle()
     catalog.check_free(batch.collection for batch in batches)
     plans = [_planned(catalog, batch) for batch in batches]
-    if len(plans) == 1 and plans[0].table is not None and plans[0].room is None:
+    if len(plans) == 1 and plans[0].table is not None and plans[0].columns is None:
         return [_write(catalog.database, plans[0])]
     with catalog.as_one([plan.entry for plan in plans]):
         tables = [_write(catalog.database, plan) for plan in plans]
@@ -93,7 +93,7 @@ def put(catalog: Catalog, entry: Entry, model: str, given: Sequence[NewVector]) 
     table = catalog.open(entry)
     served = serving(table.schema)
     serves = served is None or not table.has(served.held)
-    needed = room(table, model, len(given[0].embedding), serves=serves)
+    needed = column_change(table, model, len(given[0].embedding), serves=serves)
     new = {one.id: one for one in given}
     rows = _waiting(table, model, new)
     if not len(rows):
@@ -101,7 +101,7 @@ def put(catalog: Catalog, entry: Entry, model: str, given: Sequence[NewVector]) 
     if needed is None:
         return _put(table, model, rows, new)
     with catalog.as_one([replace(entry, state="writing", version=table.version)]):
-        needed.make(table)
+        needed.apply(table)
         return _put(table, model, rows, new)
 
 
@@ -127,7 +127,7 @@ def discard(table: Table, collection: str, model: str) -> int:
     return count
 
 
-def room(table: Table, model: str, width: int, *, serves: bool, staying: str = "true") -> Room | None:
+def column_change(table: Table, model: str, width: int, *, serves: bool, staying: str = "true") -> ColumnChange | None:
     """What vectors of a model need; None where they can be written at once.
 
     Where they are to serve, the model that did so has none left, and its columns go. `staying` is the condition on rows
@@ -146,8 +146,8 @@ def room(table: Table, model: str, width: int, *, serves: bool, staying: str = "
         gone.append(own)
         own = None
     if own is None:
-        return Room(new_space(model, width, serves=serves), True, tuple(gone))
-    return Room(own, False, tuple(gone)) if serves and not own.serves else None
+        return ColumnChange(new_space(model, width, serves=serves), True, tuple(gone))
+    return ColumnChange(own, False, tuple(gone)) if serves and not own.serves else None
 
 
 def _planned(catalog: Catalog, batch: Batch) -> _Plan:
@@ -157,15 +157,15 @@ def _planned(catalog: Catalog, batch: Batch) -> _Plan:
     table = catalog.open(entry)
     kept = _kept(table, batch)
     writing = Entry(batch.collection, entry.table, "writing", table.version)
-    return _Plan(batch, writing, table, kept, _room(table, batch, kept))
+    return _Plan(batch, writing, table, kept, _batch_columns(table, batch, kept))
 
 
 def _write(database: Database, plan: _Plan) -> Table:
     batch, table = plan.batch, plan.table
     if table is None:
         return _created(database, plan.entry.table, batch)
-    if plan.room is not None:
-        plan.room.make(table)
+    if plan.columns is not None:
+        plan.columns.apply(table)
     table.upsert(rows_of(batch, table.schema, plan.kept))
     return table
 
@@ -183,7 +183,7 @@ def _created(database: Database, name: str, batch: Batch) -> Table:
     return table
 
 
-def _room(table: Table, batch: Batch, kept: Mapping[str, Vectors]) -> Room | None:
+def _batch_columns(table: Table, batch: Batch, kept: Mapping[str, Vectors]) -> ColumnChange | None:
     """What a batch needs of the columns. Refuses to mix models."""
     if not batch.embedded:
         return None
@@ -204,7 +204,7 @@ def _room(table: Table, batch: Batch, kept: Mapping[str, Vectors]) -> Room | Non
             "vectors of two models cannot be compared: use that model, or embed the collection again",
             details={"collection": batch.collection, "expected": served.model, "actual": batch.model},
         )
-    return room(table, batch.model, width, serves=True, staying=staying)
+    return column_change(table, batch.model, width, serves=True, staying=staying)
 
 
 def _kept(table: Table, batch: Batch) -> dict[str, Vectors]:
