@@ -11,7 +11,7 @@ from psycopg import sql
 
 from homing.database import Transaction
 from homing.database.postgres.database import PostgresDatabase
-from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreTooOld
+from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreTooNew, StoreTooOld
 from tests.conftest import Database
 from tests.database.wire import Cut, Wire, committed, not_committed
 
@@ -59,6 +59,27 @@ def test_a_schema_of_the_first_edition_is_refused_and_left_alone(opened: Opened,
     with pytest.raises(StoreTooOld, match="first edition"):
         opened()
     assert theirs.execute("SELECT count(*) FROM migrations").fetchone() == (2,)
+
+
+def test_a_schema_of_an_earlier_build_is_refused_and_left_alone(opened: Opened, theirs: psycopg.Connection) -> None:
+    opened().migrate("counters", [COUNTER])
+    # Earlier builds wrote no format down, and their tables were others under the same numbers.
+    theirs.execute("DELETE FROM migrations WHERE component = 'format'")
+    before = theirs.execute("SELECT component, number FROM migrations").fetchall()
+    with pytest.raises(StoreTooOld, match=r"earlier edition.*another schema and add your texts again"):
+        opened()
+    assert theirs.execute("SELECT component, number FROM migrations").fetchall() == before == [("counters", 1)]
+
+
+@pytest.mark.parametrize(("change", "error"), [(-1, StoreTooOld), (1, StoreTooNew)])
+def test_a_schema_of_another_format_is_refused(
+    opened: Opened, theirs: psycopg.Connection, change: int, error: type[StoreError]
+) -> None:
+    opened().migrate("counters", [COUNTER])
+    opened().migrate("counters", [COUNTER])
+    theirs.execute("UPDATE migrations SET number = number + %s WHERE component = 'format'", (change,))
+    with pytest.raises(error, match=r"earlier edition|upgrade Homing"):
+        opened()
 
 
 def test_migrations_of_somebody_else_are_left_alone(opened: Opened, theirs: psycopg.Connection) -> None:

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from homing.errors import InvalidArgument
 from homing.langchain import HybridRetriever, table_source
-from homing.langchain.users import checked_user
+from homing.langchain.retriever import checked_user
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Near, SearchOptions
 from homing.vectors import Vector
@@ -265,7 +265,7 @@ def test_no_filter_widens(table: TablePlace, condition: dict[str, Any]) -> None:
         {"$where": "1=1"}, {"$or": []}, {"$or": {"a": 1}}, {"$not": 1}, {"a": {}}, {"a": {"$sql": 1}}, {1: 2},
         {"a": {"$in": "abc"}}, {"a": [1]}, {"a": {"$gt": float("nan")}}, {"a": "\0"}, {"\ud800": 1}, {"$or": ["a"]},
         {"a": {"$eq": {"b": 1}}}, {"a": {"$like": 1}}, {"a": {"$exists": "yes"}}, {"a": {"$between": [1]}},
-        {"a": {"$in": list(range(300))}},
+        {"a": {"$in": list(range(300))}}, {"$or": [{"a": 1}] * 1_000},
     ],
 )  # fmt: skip
 def test_a_filter_that_means_nothing_is_refused_before_anything_is_asked(

@@ -184,7 +184,7 @@ def test_a_search_that_fails_altogether_is_an_error_on_its_span(store: StorePlac
 def test_without_opentelemetry_nothing_is_traced_and_everything_works() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from homing.langchain import tracing\n"
+        "from homing.langchain import journal as tracing\n"
         "assert tracing.trace is None\n"
         "with tracing.span('homing.hybrid_search', query='q') as noted: noted.set_attribute('a', 1)\n"
     )

@@ -18,7 +18,7 @@ from homing.embedders.local import LocalProvider
 from homing.errors import LanceSearchError
 from homing.skills import Skill, ToolRetrievalService
 from homing.stores.lance import Database, preload
-from homing.stores.lance.table import Table
+from homing.stores.lance.database import Table
 from homing.vectors import Vector
 
 SEED_SKILLS = [

@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
+from homing.langchain.documents import merge_results_with_rrf
 from homing.langchain.embeddings import HomingEmbeddings
-from homing.langchain.merging import merge_results_with_rrf
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.retriever import HybridRetriever
-from homing.langchain.table_setup import prepare_table
+from homing.langchain.table import prepare_table
 from homing.text.keywords import extract_keywords
 
 __all__ = [

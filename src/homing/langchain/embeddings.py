@@ -7,7 +7,7 @@ from typing import Any
 
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import InvalidArgument
-from homing.langchain.library import Embeddings
+from homing.langchain.documents import Embeddings
 from homing.vectors import Matrix, Scale, normalise
 
 

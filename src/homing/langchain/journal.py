@@ -1,4 +1,5 @@
-"""What a search leaves in the log: one record when it is done, with its figures as fields, and what went wrong.
+"""What a search leaves behind: in the log one record when it is done, with its figures as fields, and what went wrong;
+and spans for OpenTelemetry, where its API is installed.
 
 The texts are those of the specification. Every record carries its figures as attributes (`extra`), so that a formatter
 for machines finds them without reading the text.
@@ -7,13 +8,19 @@ for machines finds them without reading the text.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
 
-from homing.langchain.files import file_name
+from homing.langchain.documents import file_name
 from homing.langchain.options import HybridRetrieverOptions
 from homing.legs import Outcome
 from homing.records import Leg, Retrieved
+
+try:
+    from opentelemetry import trace
+except ModuleNotFoundError:
+    trace = None  # type: ignore[assignment]
 
 log = logging.getLogger("homing.langchain")
 
@@ -28,6 +35,30 @@ NO_KEYWORDS = "未提取到关键词，仅使用向量检索"
 SLOW = "混合检索耗时过长"
 DONE = "混合检索完成"
 TOP = 3
+
+
+class Span(Protocol):
+    """What can be said about a piece of work while it runs."""
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Add one fact."""
+
+
+class _NoSpan:
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Nobody listens."""
+
+
+@contextmanager
+def span(name: str, **attributes: Any) -> Iterator[Span]:
+    """A span around a block, a child of the current one; what the block raises is recorded on it and passed on."""
+    if trace is None:
+        yield _NoSpan()
+        return
+    with trace.get_tracer("homing").start_as_current_span(name) as current:
+        for key, value in attributes.items():
+            current.set_attribute(f"homing.{key}", value)
+        yield current
 
 
 def unbalanced(options: HybridRetrieverOptions) -> None:

@@ -54,8 +54,3 @@ class HybridRetrieverOptions(BaseModel):
         """
         chosen = {"keyword_ranking": "relevance", "vector_weight": 0.3, "keyword_weight": 0.7, "rrf_k": 2}
         return cls.model_validate(chosen | changes)
-
-    @property
-    def depth(self) -> int:
-        """How many matches one leg is asked for."""
-        return max(self.limit, self.leg_limit or self.limit * 2)

@@ -7,7 +7,7 @@ import contextvars
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr, ValidationError
@@ -15,24 +15,23 @@ from pydantic import Field, PrivateAttr, ValidationError
 from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
 from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
-from homing.langchain.documents import as_document
-from homing.langchain.embeddings import provider_of
-from homing.langchain.files import capped, file_name, grouped
-from homing.langchain.library import (
+from homing.langchain.documents import (
     AsyncCallbackManagerForRetrieverRun,
     BaseRetriever,
     CallbackManagerForRetrieverRun,
     Document,
+    as_document,
+    capped,
+    grouped,
+    merge_results_with_rrf,
 )
-from homing.langchain.merging import merge_results_with_rrf
+from homing.langchain.embeddings import provider_of
 from homing.langchain.options import HybridRetrieverOptions
-from homing.langchain.source import Place, UserSource
-from homing.langchain.store_source import collection_of
+from homing.langchain.source import Place, UserSource, collection_of
 from homing.langchain.table import calling_loop, table_of
 from homing.langchain.table_source import rows_of
-from homing.langchain.tracing import span
-from homing.langchain.users import checked_user
-from homing.records import Hit, Leg, Retrieved
+from homing.records import Leg, Retrieved
+from homing.stores import users
 from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
 
@@ -90,7 +89,7 @@ class HybridRetriever(BaseRetriever):
         more = {
             name: getattr(self, name) for name in type(self).model_fields if name not in ("vector_store", "user_id")
         }
-        return _remade, (type(self), self.vector_store, self.user_id, more)
+        return partial(type(self), **more), (self.vector_store, self.user_id)
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
@@ -115,14 +114,15 @@ class HybridRetriever(BaseRetriever):
         if not query.strip():
             return Retrieved((), "hybrid")
         query_shown = {"query": query} if options.log_query else {}
-        with span("homing.hybrid_search", limit=options.limit, **query_shown) as noted:
+        with journal.span("homing.hybrid_search", limit=options.limit, **query_shown) as noted:
             answer = self._search(source, options)
             noted.set_attribute("homing.results", len(answer))
             noted.set_attribute("homing.degraded", answer.degraded)
             return answer
 
     def _search(self, source: UserSource, options: HybridRetrieverOptions) -> Retrieved:
-        started, depth = time.perf_counter(), options.depth
+        started = time.perf_counter()
+        depth = max(options.limit, options.leg_limit or options.limit * 2)
         while True:
             asked = _engine_options(options, depth, source.left)
             outcomes = ask(source, asked)
@@ -130,12 +130,12 @@ class HybridRetriever(BaseRetriever):
                 journal.failed(options, outcomes, self.user_id)
                 raise _failed({leg: outcome.error for leg, outcome in outcomes.items() if outcome.error is not None})
             try:
-                with span("homing.rrf_fusion"):
+                with journal.span("homing.rrf_fusion"):
                     answer = fused(source, asked, outcomes)
             except StoreError as error:
                 journal.unreadable(error, self.user_id)
                 raise _failed({"read": error}) from None
-            hits = capped(answer.hits, options.max_per_file, _file_of)[: options.limit]
+            hits = capped(answer.hits, options.max_per_file)[: options.limit]
             found = _counts(outcomes)
             # Where one file has used up its places, those of the others may lie deeper.
             more = depth < DEEPEST and max(len(answer), *found.values()) >= depth
@@ -143,7 +143,7 @@ class HybridRetriever(BaseRetriever):
                 break
             depth = min(DEEPEST, depth * 4)
         if options.group_by_file:
-            hits = grouped(hits, _file_of)
+            hits = grouped(hits)
         answer = concluded(
             answer.with_hits(hits), outcomes, started, lambda *_: journal.failed(options, outcomes, self.user_id)
         )
@@ -170,8 +170,16 @@ class HybridRetriever(BaseRetriever):
         return [as_document(hit, answer, self.user_id) for hit in answer]
 
 
-def _remade(kind: type[HybridRetriever], store: Any, user_id: int | str, more: dict[str, Any]) -> HybridRetriever:
-    return kind(store, user_id, **more)
+def checked_user(user_id: Any) -> int | str:
+    """The user as given, who must be one: a whole number, or text that is not blank. Nothing stands for everybody.
+
+    A table tells the number 1 from the text "1"; a store takes them for the same user.
+    """
+    try:
+        users.checked_user(user_id)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"a retriever belongs to one user_id: {error.message}") from error
+    return int(user_id) if isinstance(user_id, int) else str(user_id)
 
 
 _KNOWN = ", ".join(HybridRetrieverOptions.model_fields)
@@ -214,10 +222,6 @@ def _engine_options(options: HybridRetrieverOptions, depth: int, deadline: float
 def _counts(outcomes: Outcomes) -> dict[Leg, int]:
     nearest, words = found_by(outcomes)
     return {"vector": len(nearest.cosines) if nearest else 0, "keyword": len(words.found) if words else 0}
-
-
-def _file_of(hit: Hit) -> str | None:
-    return file_name(hit.metadata)
 
 
 def _failed(causes: Mapping[str, Exception]) -> RetrievalFailed:

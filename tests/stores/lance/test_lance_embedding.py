@@ -15,7 +15,7 @@ from homing.database.sqlite import SqliteDatabase
 from homing.errors import InvalidArgument
 from homing.stores.lance import LanceStore
 from homing.stores.lance.catalog import Catalog
-from homing.stores.lance.table import Table
+from homing.stores.lance.database import Table
 from homing.stores.store import NewVector
 from homing.testing.store_contract import MODEL, WIDTH, ids, record, vector
 from tests.effort import SOAK

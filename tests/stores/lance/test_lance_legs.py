@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.stores.lance import LanceStore, word_statistics
+from homing.stores.lance import LanceStore, text_search
 from homing.stores.store import Store
 from homing.testing.store_contract import OpenStore, ids, only, record, vector
 from homing.testing.store_contract.samples import Opened
@@ -102,10 +102,10 @@ def test_a_large_collection_is_weighed_by_some_of_its_texts(store: LanceStore, m
     texts = [f"common w{n} {'third ' if n % 3 == 0 else ''}{'tenth ' if n % 10 == 0 else ''}x" for n in range(3_000)]
     store.write([record(f"{n:04d}", text=text) for n, text in enumerate(texts)])
     queries = ("third w1500 nowhere", "tenth common", "w2500", "nowhere else")
-    monkeypatch.setattr(word_statistics, "TEXTS", 3_000)
+    monkeypatch.setattr(text_search, "TEXTS", 3_000)
     with_all = [store.search_words("things", query, 10) for query in queries]
     store.delete("things", ["0000"])  # a commit: what was counted does not hold any more
-    monkeypatch.setattr(word_statistics, "TEXTS", 200)
+    monkeypatch.setattr(text_search, "TEXTS", 200)
     estimated = [store.search_words("things", query, 10) for query in queries]
     for exact, estimate in zip(with_all, estimated, strict=True):
         assert estimate.mass == pytest.approx(exact.mass, rel=0.1)

@@ -14,7 +14,7 @@ import pytest
 from homing.errors import StoreBusy, StoreError
 from homing.stores.lance import Database, LanceStore
 from homing.stores.lance.catalog import Catalog, Entry
-from homing.stores.lance.table import Table
+from homing.stores.lance.database import Table
 from homing.testing.store_contract import record, vector
 
 WRITER = """

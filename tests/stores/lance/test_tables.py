@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from homing.stores.lance import Database, LanceStore
+from homing.stores.lance.database import key_field, words_index
 from homing.stores.lance.engine import arrow
-from homing.stores.lance.indexes import words_index
-from homing.stores.lance.table import key_field
 from homing.stores.lance.upkeep import Limits, Upkeep
 from homing.testing.store_contract import record
 

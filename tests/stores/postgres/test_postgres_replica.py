@@ -10,8 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from homing.database.postgres.binaries import prepare
-from homing.database.postgres.server import STATE, LocalServer
+from homing.database.postgres.server import STATE, LocalServer, prepare
 from homing.errors import StoreReadOnly, StoreUnavailable
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore

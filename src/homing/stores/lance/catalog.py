@@ -19,10 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from homing.errors import StoreBusy, StoreCorrupt
-from homing.stores.lance.database import Database, mark_schema
-from homing.stores.lance.engine import arrow
-from homing.stores.lance.faults import translated
-from homing.stores.lance.table import Table, any_of
+from homing.stores.lance.database import Database, Table, any_of, mark_schema
+from homing.stores.lance.engine import arrow, translated
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +50,7 @@ class Catalog:
     """The collections of a database, followed from commit to commit."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
         self._table = database.mark
         self._lock = threading.Lock()
         self._seen = -1
@@ -65,11 +63,11 @@ class Catalog:
 
     def entries(self) -> Mapping[str, Entry]:
         """Every collection by name, as of now."""
-        self._database.check_open()
+        self.database.check_open()
         with self._lock:
             version = self._table.version
             if version != self._seen:
-                with translated(self._database.address):
+                with translated(self.database.address):
                     rows = self._table.handle.search().limit(None).to_arrow().to_pylist()
                 self._entries = {row["collection"]: Entry(**row) for row in rows}
                 self._seen = version
@@ -92,10 +90,8 @@ class Catalog:
         """The table of an entry, kept open."""
         found = self._tables.get(entry.table)
         if found is None:
-            with translated(self._database.address):
-                found = self._tables[entry.table] = Table(
-                    self._database, entry.table, self._database.handle(entry.table)
-                )
+            with translated(self.database.address):
+                found = self._tables[entry.table] = Table(self.database, entry.table, self.database.handle(entry.table))
         return found
 
     def begin(self, entries: Iterable[Entry]) -> None:
@@ -122,7 +118,7 @@ class Catalog:
         """Undo what was begun and not ended. The lock must be held, so nobody on this machine is still at it."""
         pending = self._pending()
         if pending:
-            logger.warning("%s: undoing what a killed process began", self._database.address)
+            logger.warning("%s: undoing what a killed process began", self.database.address)
             self.undo(pending)
 
     def undo(self, entries: Iterable[Entry]) -> None:
@@ -133,7 +129,7 @@ class Catalog:
                 self.open(entry).restore(entry.version)
                 restored.append(entry)
             else:
-                self._database.drop(entry.table)
+                self.database.drop(entry.table)
                 gone.append(entry.collection)
         if restored:
             self.end(restored)
@@ -151,7 +147,7 @@ class Catalog:
                 )
 
     def _pending(self) -> list[Entry]:
-        shared = self._database.address.folder is None
+        shared = self.database.address.folder is None
         return [
             entry
             for entry in self.entries().values()
@@ -159,11 +155,11 @@ class Catalog:
         ]
 
     def _check_complete(self) -> None:
-        there = set(self._database.names())
+        there = set(self.database.names())
         for entry in self.entries().values():
             if entry.visible and entry.table not in there:
                 raise StoreCorrupt(
-                    f"{self._database.address} has lost the table {entry.table} of collection {entry.collection!r}; "
+                    f"{self.database.address} has lost the table {entry.table} of collection {entry.collection!r}; "
                     "restore a copy, or move it away and index again",
                     details={"collection": entry.collection, "table": entry.table},
                 )

@@ -26,8 +26,8 @@ from homing.records import Match, Metadata, VectorRecord, text_hash
 from homing.stores.arguments import is_encodable
 from homing.stores.attributes import attributes
 from homing.stores.batches import Batch
+from homing.stores.lance.database import key_field
 from homing.stores.lance.engine import ArrowSchema, ArrowTable, arrow
-from homing.stores.lance.table import key_field
 from homing.text.tokens import tokens
 from homing.vectors import Matrix, Vector
 
@@ -117,6 +117,11 @@ def spaces_of(schema: ArrowSchema) -> list[Space]:
     return sorted((space for space in found if space is not None), key=lambda space: (not space.serves, space.model))
 
 
+def find_space(schema: ArrowSchema, model: str) -> Space | None:
+    """The space of a model in a collection, if it has one."""
+    return next((space for space in spaces_of(schema) if space.model == model), None)
+
+
 def serving(schema: ArrowSchema) -> Space | None:
     """The space of a collection that is searched."""
     return next((space for space in spaces_of(schema) if space.serves), None)
@@ -172,18 +177,21 @@ def rows_of(batch: Batch, schema: ArrowSchema, kept: Mapping[str, Vectors] | Non
 
 def vector_columns(space: Space, vectors: Sequence[Vector | None], hashes: Sequence[str]) -> dict[str, Any]:
     """The two columns of a space: the vectors of rows, where they have one, and the hashes of their texts."""
-    pa = arrow()
-    there = np.array([vector is not None for vector in vectors], bool)
-    wide = np.zeros((len(vectors), space.dimensions), np.float32)
-    if there.any():
-        wide[there] = np.stack([vector for vector in vectors if vector is not None])
-    made_of = [known if has else None for known, has in zip(hashes, there, strict=True)]
+    made_of = [None if vector is None else known for vector, known in zip(vectors, hashes, strict=True)]
     return {
-        space.column: pa.FixedSizeListArray.from_arrays(
-            pa.array(wide.reshape(-1)), space.dimensions, mask=pa.array(~there)
-        ),
-        space.hashes: pa.array(made_of, pa.string()),
+        space.column: vector_array(vectors, space.dimensions),
+        space.hashes: arrow().array(made_of, arrow().string()),
     }
+
+
+def vector_array(vectors: Sequence[Vector | None], width: int) -> Any:
+    """A column of vectors, null where there is none."""
+    wide = np.zeros((len(vectors), width), np.float32)
+    for row, vector in zip(wide, vectors, strict=True):
+        if vector is not None:
+            row[:] = vector
+    missing = arrow().array([vector is None for vector in vectors], arrow().bool_())
+    return arrow().FixedSizeListArray.from_arrays(arrow().array(wide.reshape(-1)), width, mask=missing)
 
 
 def words_of(text: str, keywords: str | None) -> str:

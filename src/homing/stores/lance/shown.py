@@ -12,16 +12,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from homing.database import Transaction
 from homing.records import VectorRecord
-from homing.stores.lance.address import Address
-from homing.stores.lance.engine import ArrowSchema, ArrowTable, arrow
-from homing.stores.lance.faults import translated
-from homing.stores.lance.rows import VECTOR, space_of, vector_field
+from homing.stores.lance.database import Table, any_of, key_field
+from homing.stores.lance.engine import Address, ArrowSchema, ArrowTable, arrow, translated
+from homing.stores.lance.rows import VECTOR, space_of, vector_array, vector_field
 from homing.stores.lance.store import LanceStore
-from homing.stores.lance.table import Table, any_of, key_field
 from homing.stores.store import NewVector
 
 PAGE = 1_000
@@ -128,20 +124,14 @@ class ShownStore(LanceStore):
         return pa.schema([key_field(), *fields, vector_field(model, width), metadata])
 
     def _rows(self, records: Sequence[VectorRecord], schema: ArrowSchema) -> ArrowTable:
-        pa = arrow()
         width = schema.field(VECTOR).type.list_size
-        wide = np.zeros((len(records), width), np.float32)
-        for at, one in enumerate(records):
-            if one.embedding is not None:
-                wide[at] = one.embedding
-        missing = pa.array([one.embedding is None for one in records], pa.bool_())
         columns: dict[str, Any] = {
             "id": [one.id for one in records],
             **{name: [_plain(one.metadata.get(name)) for one in records] for name in self._fields},
-            VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(wide.reshape(-1)), width, mask=missing),
+            VECTOR: vector_array([one.embedding for one in records], width),
             "metadata": [_json(one) for one in records],
         }
-        return pa.table(columns, schema=schema)
+        return arrow().table(columns, schema=schema)
 
 
 def _json(record: VectorRecord) -> str:

@@ -17,19 +17,14 @@ from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.batches import batches
 from homing.stores.filters import matches, wanted
-from homing.stores.lance import checkup, models, reading, text_search, vector_search
-from homing.stores.lance.address import Address
+from homing.stores.lance import reading, text_search, vector_search, writing
 from homing.stores.lance.catalog import Catalog, Entry
-from homing.stores.lance.database import Database
-from homing.stores.lance.faults import fault, is_gone, translated
-from homing.stores.lance.filtering import Narrowed
-from homing.stores.lance.indexes import key_index, labels_index, words_index
+from homing.stores.lance.database import Database, Table, any_of, lookup_indexes, words_index
+from homing.stores.lance.engine import Address, fault, is_gone, translated
+from homing.stores.lance.reading import Found, Narrowed
 from homing.stores.lance.rows import SHOWN, match_of, record_of, serving
-from homing.stores.lance.table import Table, any_of
+from homing.stores.lance.text_search import Statistics, WordStatistics
 from homing.stores.lance.upkeep import Limits, Upkeep
-from homing.stores.lance.vector_index import VectorIndex
-from homing.stores.lance.word_statistics import Statistics, WordStatistics
-from homing.stores.lance.writing import Writer
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
 from homing.text.tokens import query_terms
 from homing.vectors import Vector, as_vector
@@ -62,11 +57,7 @@ class LanceStore:
         self._models: WeakKeyDictionary[Table, tuple[int, str]] = WeakKeyDictionary()
         self._words = WordStatistics()
         limits = limits or Limits()
-        self._upkeep = Upkeep(
-            (key_index(from_rows=limits.lookup), labels_index(from_rows=limits.lookup), words_index()),
-            vectors=VectorIndex(limits.vectors),
-            limits=limits,
-        )
+        self._upkeep = Upkeep((*lookup_indexes(limits.lookup), words_index()), limits=limits)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the place for itself; what it is sent holds the keys that the address holds."""
@@ -83,7 +74,7 @@ class LanceStore:
         if not prepared:
             return 0
         with self.tables.writing():
-            written = Writer(self.tables, self._catalog).write(prepared)
+            written = writing.write(self._catalog, prepared)
         for table in written:
             self._upkeep.wrote(table)
         return sum(len(batch.records) for batch in prepared)
@@ -107,7 +98,6 @@ class LanceStore:
 
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`."""
-        checked_name(collection, "collection")
         with self._changing(collection) as entry:
             if entry is None:
                 return 0
@@ -125,7 +115,7 @@ class LanceStore:
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         """The records that share words with the query; see `Store.search_words`.
 
-        In a collection of at most `word_statistics.TEXTS` texts everything is exact. In a larger one BM25 is LanceDB's,
+        In a collection of at most `text_search.TEXTS` texts everything is exact. In a larger one BM25 is LanceDB's,
         which weighs a text by those that its index had last. `mass` is an estimate then: the frequency of a word is
         that among so many texts from everywhere; of a word that those lack, it is the number of texts in `found` that
         hold it.
@@ -182,7 +172,6 @@ class LanceStore:
 
     def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
         """The records that exist, in the order asked for; see `Store.get`. Without `embeddings` no vector is read."""
-        checked_name(collection, "collection")
         asked = checked_names(ids, "id")
 
         def ask(table: Table) -> dict[str, VectorRecord]:
@@ -191,19 +180,16 @@ class LanceStore:
                 return reading.with_ids(table, collection, asked, embeddings=embeddings)
             return {name: record_of(held[name].row, collection) for name in asked if name in held}
 
-        nothing: dict[str, VectorRecord] = {}
-        found = self._read(collection, ask, nothing)
+        found: dict[str, VectorRecord] = self._read(collection, ask, {})
         return [found[name] for name in asked if name in found]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
         """The texts of the records that exist, by id; see `Store.texts`."""
-        checked_name(collection, "collection")
         asked = checked_names(ids, "id")
         return self._read(collection, lambda table: reading.texts_with_ids(table, asked, lacking), {})
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
         """The ids that pass a filter, in order; see `Store.ids`."""
-        checked_name(collection, "collection")
         conditions = wanted(options)
 
         def ask(table: Table) -> list[str]:
@@ -237,7 +223,7 @@ class LanceStore:
     def collections(self) -> list[CollectionInfo]:
         """The collections that have records; see `Store.collections`."""
         names = sorted(name for name, entry in self._catalog.entries().items() if entry.visible)
-        found = [self._read(name, _counted(name), None) for name in names]
+        found = [self._read(name, partial(_counted, name), None) for name in names]
         return [info for info in found if info is not None and info.records]
 
     def put_vectors(self, collection: str, model: str, vectors: Sequence[NewVector]) -> set[str]:
@@ -250,55 +236,50 @@ class LanceStore:
         width = self.dimensions or len(vectors[0].embedding)
         given = [replace(one, embedding=as_vector(one.embedding, dimensions=width)) for one in vectors]
         with self._changing(collection) as entry:
-            return set() if entry is None else models.put(self._catalog, entry, model, given)
+            return set() if entry is None else writing.put(self._catalog, entry, model, given)
 
     def models(self, collection: str) -> list[ModelInfo]:
         """The models whose vectors are held; see `Store.models`."""
-        checked_name(collection, "collection")
-        return self._read(collection, models.infos, [])
+        return self._read(collection, reading.models, [])
 
     def model_of(self, collection: str) -> str:
         """The model that serves a collection; see `Store.model_of`."""
-        checked_name(collection, "collection")
         return self._read(collection, self._model, "")
 
     def _model(self, table: Table) -> str:
         version = table.version
         seen, model = self._models.get(table, (-1, ""))
         if seen != version:
-            model = models.served_model(table)
+            model = reading.served_model(table)
             self._models[table] = (version, model)
         return model
 
     def pending(self, collection: str) -> int:
         """How many records wait for their vector; see `Store.pending`. Costs a count of the rows."""
-        checked_name(collection, "collection")
-        return self._read(collection, models.pending, 0)
+        return self._read(collection, reading.pending, 0)
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
         """Ids of records that have no vector of this model; see `Store.missing`."""
         checked_name(collection, "collection")
         checked_text(after, "the last id")
         limit = checked_limit(limit)
-        return self._read(collection, lambda table: models.missing(table, model, after, limit), []) if limit else []
+        return self._read(collection, lambda table: reading.missing(table, model, after, limit), []) if limit else []
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
         """Search the vectors of this model from now on; see `Store.serve`."""
         _refuse(transaction)
-        checked_name(collection, "collection")
         with self._changing(collection) as entry:
             if entry is not None:
-                models.serve(self._catalog.open(entry), collection, model)
+                writing.serve(self._catalog.open(entry), collection, model)
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
-        checked_name(collection, "collection")
         with self._changing(collection) as entry:
-            return 0 if entry is None else models.discard(self._catalog.open(entry), collection, model)
+            return 0 if entry is None else writing.discard(self._catalog.open(entry), collection, model)
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""
-        return list(checkup.findings(self._catalog))
+        return list(reading.findings(self._catalog))
 
     def close(self) -> None:
         """Finish merging and indexing what is due, then let go. Closing twice is fine."""
@@ -307,13 +288,13 @@ class LanceStore:
 
     def _nearest(
         self, collection: str, vector: Vector, limit: int, options: SearchOptions | None, columns: list[str]
-    ) -> list[vector_search.Found]:
+    ) -> list[Found]:
         checked_name(collection, "collection")
         query, limit = as_vector(vector, dimensions=self.dimensions), checked_limit(limit)
         asked = Narrowed.by(wanted(options))
         model = options.model if options is not None else ""
 
-        def ask(table: Table) -> list[vector_search.Found]:
+        def ask(table: Table) -> list[Found]:
             return asked.filled(
                 lambda reach: vector_search.search(
                     table, collection, query, reach, asked.condition, model, asked.columns(columns)
@@ -326,6 +307,7 @@ class LanceStore:
     @contextmanager
     def _changing(self, collection: str) -> Iterator[Entry | None]:
         """A collection that nobody else writes to meanwhile; afterwards its table is looked after."""
+        checked_name(collection, "collection")
         with self.tables.writing(), translated(self.tables.address):
             self._catalog.settle()
             self._catalog.check_free([collection])
@@ -336,6 +318,7 @@ class LanceStore:
 
     def _read(self, collection: str, ask: Callable[[Table], T], nothing: T) -> T:
         """Ask a collection's table. What was cleaned up or dropped meanwhile is looked up again."""
+        checked_name(collection, "collection")
         for attempt in range(ATTEMPTS):
             table = self._catalog.table(collection)
             if table is None:
@@ -365,7 +348,7 @@ def _refuse(transaction: Transaction | None) -> None:
 
 def _worded(
     table: Table, known: Statistics, terms: list[str], limit: int, asked: Narrowed, columns: list[str]
-) -> list[text_search.Found]:
+) -> list[Found]:
     return asked.filled(
         lambda reach: text_search.search(table, known, terms, reach, asked.condition, asked.columns(columns)), limit
     )
@@ -375,13 +358,10 @@ def _terms(query: str) -> list[str]:
     return query_terms(checked_text(query, "a query"))
 
 
-def _counted(name: str) -> Callable[[Table], CollectionInfo]:
-    def ask(table: Table) -> CollectionInfo:
-        space = serving(table.schema)
-        records = table.handle.count_rows()
-        embedded = table.handle.count_rows(space.held) if space is not None else 0
-        if space is None or not embedded:
-            return CollectionInfo(name, records, 0, "", 0)
-        return CollectionInfo(name, records, embedded, space.model, space.dimensions)
-
-    return ask
+def _counted(name: str, table: Table) -> CollectionInfo | None:
+    space = serving(table.schema)
+    records = table.handle.count_rows()
+    embedded = table.handle.count_rows(space.held) if space is not None else 0
+    if space is None or not embedded:
+        return CollectionInfo(name, records, 0, "", 0)
+    return CollectionInfo(name, records, embedded, space.model, space.dimensions)

@@ -17,10 +17,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from homing.errors import HomingError, StoreError
-from homing.stores.lance.faults import translated
-from homing.stores.lance.indexes import Index
-from homing.stores.lance.table import Table
-from homing.stores.lance.vector_index import VectorIndex
+from homing.stores.lance.database import Index, Table
+from homing.stores.lance.engine import translated
+from homing.stores.lance.vector_search import build_index, index_is_due
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,12 +58,9 @@ class Limits:
 class Upkeep:
     """Looks after the tables of one database, one at a time, in a thread that lives while there is something to do."""
 
-    def __init__(
-        self, indexes: Sequence[Index], *, vectors: VectorIndex | None = None, limits: Limits | None = None
-    ) -> None:
+    def __init__(self, indexes: Sequence[Index], *, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._indexes = indexes
-        self._vectors = vectors
         self._changed = threading.Condition()
         self._due: dict[str, Table] = {}
         self._last_write = 0.0
@@ -89,8 +85,7 @@ class Upkeep:
 
     def is_due(self, table: Table) -> bool:
         """Whether anything should be done to a table."""
-        vectors = self._vectors is not None and self._vectors.is_due(table)
-        return vectors or self._untidy(table) or bool(self._missing(table))
+        return index_is_due(table, self.limits.vectors) or self._untidy(table) or bool(self._missing(table))
 
     def tend(self, table: Table, *, indexes: bool = True) -> None:
         """Do what is due, with or without new indexes. Where another process is at it, nothing."""
@@ -102,8 +97,8 @@ class Upkeep:
                     table.handle.optimize(cleanup_older_than=self.limits.keep)
             for index in self._missing(table) if indexes else []:
                 table.add_index(index)
-            if indexes and self._vectors is not None and self._vectors.is_due(table):
-                self._vectors.build(table)
+            if indexes and index_is_due(table, self.limits.vectors):
+                build_index(table, self.limits.vectors)
 
     def close(self) -> None:
         """Finish what is due, without waiting for a pause."""

@@ -11,7 +11,7 @@ import threading
 import time
 
 from homing.database.postgres.driver import Connection
-from homing.database.postgres.locks import lock_number
+from homing.database.postgres.schema import lock_number
 from homing.database.postgres.sessions import Sessions
 from homing.errors import HomingError
 from homing.stores.postgres.collection import rows_in

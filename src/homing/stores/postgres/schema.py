@@ -1,7 +1,7 @@
 """The tables of the store. Steps are only ever added: what was released is never edited.
 
 Every table that holds somebody's data has a `user_id`, empty for what belongs to nobody in particular, so that a policy
-can fence it (`database.postgres.fence`). A collection belongs to one user: two users may have collections, and ids, of
+can fence it (`database.postgres.schema`). A collection belongs to one user: two users may have collections, and ids, of
 the same name.
 """
 

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from homing.database import Transaction
-from homing.database.postgres.address import Address
-from homing.database.postgres.configuration import STATEMENT_TIMEOUT
 from homing.database.postgres.database import PostgresDatabase
-from homing.database.postgres.driver import Connection
-from homing.database.postgres.fence import raise_fence
+from homing.database.postgres.driver import Address, Connection
+from homing.database.postgres.pool import STATEMENT_TIMEOUT
+from homing.database.postgres.schema import enable_row_security
 from homing.database.postgres.sessions import T, Work
 from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.batches import batches
 from homing.stores.filters import wanted
-from homing.stores.postgres import checkup, keyword_search, models, text_search, vector_search, writing
-from homing.stores.postgres.collection import Collection, find, listed
+from homing.stores.postgres import checkup, reading, text_search, vector_search, writing
+from homing.stores.postgres.collection import (
+    Collection,
+    CollectionCache,
+    SpaceMissing,
+    check_query,
+    checked_model,
+    create_space,
+    find,
+    listed,
+)
 from homing.stores.postgres.indexing import Indexing
-from homing.stores.postgres.matches import SHOWN, ids_of, match, records_after, records_with_ids
-from homing.stores.postgres.measuring import measure
-from homing.stores.postgres.remembered import Remembered
+from homing.stores.postgres.reading import SHOWN, match
 from homing.stores.postgres.schema import COMPONENT, STEPS
-from homing.stores.postgres.spaces import SpaceMissing, check_query, checked_model, create_space
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
 from homing.stores.users import checked_user
 from homing.vectors import Vector, as_vector
@@ -41,7 +47,7 @@ class PostgresStore:
 
     A database that was given is left open when the store is closed, and `read_url`, `schema` and `statement_timeout`
     are its own. `for_user` gives the store of one user. `row_security` makes the server keep users apart as well; see
-    `database.postgres.fence`.
+    `database.postgres.schema`.
     """
 
     def __init__(
@@ -62,12 +68,12 @@ class PostgresStore:
         self.dimensions = dimensions
         self._closed = False
         self._is_view = False
-        self._seen = Remembered()
+        self._seen = CollectionCache()
         self._indexing = Indexing(database.sessions, database.schema)
         try:
             database.migrate(COMPONENT, STEPS)
             if row_security:
-                database.sessions.alone(lambda c: raise_fence(c, database.schema))
+                database.sessions.alone(lambda c: enable_row_security(c, database.schema))
         except BaseException:
             self.close()
             raise
@@ -155,14 +161,11 @@ class PostgresStore:
         def work(connection: Connection) -> list[vector_search.Row]:
             known = self._seen.get(self.user_id, name)
             if known is not None:
-                try:
-                    check_query(known, query.size, model)
-                    found = vector_search.search(connection, known, query, limit, asked, shown)
-                except (vector_search.Moved, StoreError, InvalidArgument):
-                    found = []
                 # Nothing found, or refused: it may be because what was remembered is no longer so.
-                if found:
-                    return found
+                with suppress(vector_search.CollectionChanged, StoreError, InvalidArgument):
+                    check_query(known, query.size, model)
+                    if found := vector_search.search(connection, known, query, limit, asked, shown):
+                        return found
             while True:
                 where = find(connection, self.user_id, name)
                 if where is None or where.space is None or not where.embedded:
@@ -171,11 +174,9 @@ class PostgresStore:
                 self._seen.keep(where)
                 if not where.indexed:
                     self._indexing.missed(where.space_rows)
-                try:
+                # It may have changed its model, or been made anew, since it was looked up a moment ago.
+                with suppress(vector_search.CollectionChanged):
                     return vector_search.search(connection, where, query, limit, asked, shown)
-                except vector_search.Moved:
-                    # It has changed its model, or was made anew, since it was looked up a moment ago.
-                    continue
 
         return self._read(work)
 
@@ -185,31 +186,22 @@ class PostgresStore:
         """The records that share words with the query; see `Store.search_text`."""
         if not checked_limit(limit):
             return []
-        found = self._worded(collection, query, limit, options, SHOWN)[1]
-        return [match(collection, columns, score=score) for score, *columns in found.rows]
+        found = self._worded(collection, query, limit, options, SHOWN)
+        return [match(collection, columns, score=score) for score, *columns in found.rows] if found else []
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         """The records that share words with the query; see `Store.search_words`."""
-        where, found = self._worded(collection, query, limit, options, "r.id")
-        if where is None:
+        found = self._worded(collection, query, limit, options, "r.id")
+        if found is None:
             return Words()
-        worded = tuple(Worded(name, score) for score, name in found.rows)
-        return Words(worded, found.mass, text_search.idf(where, 1), where.records)
+        return Words(tuple(Worded(name, score) for score, name in found.rows), found.mass, found.rarest, found.texts)
 
     def _worded(
         self, collection: str, query: str, limit: int, options: SearchOptions | None, shown: str
-    ) -> tuple[Collection | None, text_search.Relevant]:
-        name = checked_name(collection, "collection")
+    ) -> text_search.Relevant | None:
         checked_text(query, "a query")
         limit, asked = checked_limit(limit), wanted(options)
-
-        def work(connection: Connection) -> tuple[Collection | None, text_search.Relevant]:
-            where = find(connection, self.user_id, name)
-            if where is None:
-                return None, text_search.Relevant([], 0.0)
-            return where, text_search.search(connection, where, query, limit, asked, shown)
-
-        return self._read(work)
+        return self._of(collection, lambda c, where: text_search.search(c, where, query, limit, asked, shown))
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
@@ -220,7 +212,9 @@ class PostgresStore:
         limit, asked = checked_limit(limit), wanted(options)
         if not limit:
             return []
-        return self._of(collection, lambda c, where: keyword_search.search(c, where, keywords, limit, asked)) or []
+        return (
+            self._of(collection, lambda c, where: text_search.search_keywords(c, where, keywords, limit, asked)) or []
+        )
 
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
@@ -233,26 +227,31 @@ class PostgresStore:
         def work(connection: Connection, where: Collection) -> list[Measured]:
             if near is not None and where.embedded:
                 check_query(where, near.size, "")
-            return measure(connection, where, asked, near, query)
+            cosines = vector_search.cosines(connection, where, near, asked)
+            relevance = text_search.relevance(connection, where, query, list(cosines)) if cosines else {}
+            return [Measured(one, cosines[one], relevance.get(one, 0.0)) for one in asked if one in cosines]
 
         return self._of(collection, work, snapshot=True) or []
 
     def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
         """The records that exist, in the order asked for; see `Store.get`."""
         asked = checked_names(ids, "id")
-        found = self._of(collection, lambda c, where: records_with_ids(c, where, asked, embeddings=embeddings)) or []
+        found = (
+            self._of(collection, lambda c, where: reading.records_with_ids(c, where, asked, embeddings=embeddings))
+            or []
+        )
         by_id = {one.id: one for one in found}
         return [by_id[one] for one in asked if one in by_id]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
         """The texts of the records that exist; see `Store.texts`."""
         asked = checked_names(ids, "id")
-        return self._of(collection, lambda c, where: models.texts(c, where, asked, lacking)) or {}
+        return self._of(collection, lambda c, where: reading.texts(c, where, asked, lacking)) or {}
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
         """The ids that pass a filter, in order; see `Store.ids`."""
         asked = wanted(options)
-        return self._of(collection, lambda c, where: ids_of(c, where, asked)) or []
+        return self._of(collection, lambda c, where: reading.ids_of(c, where, asked)) or []
 
     def records(self, collection: str) -> Iterator[VectorRecord]:
         """Every record by id; see `Store.records`. Read in pages: what is written meanwhile may or may not be seen."""
@@ -261,11 +260,7 @@ class PostgresStore:
     def _pages(self, name: str) -> Iterator[VectorRecord]:
         after = ""
         while True:
-
-            def work(connection: Connection, where: Collection, after: str = after) -> list[VectorRecord]:
-                return records_after(connection, where, after, PAGE)
-
-            page = self._of(name, work) or []
+            page = self._of(name, partial(reading.records_after, after=after, count=PAGE)) or []
             yield from page
             if len(page) < PAGE:
                 return
@@ -298,14 +293,14 @@ class PostgresStore:
         if len(batch.embedded) < len(hashes):
             raise InvalidArgument("a vector to put is a row of numbers; got None")
         checked_model(model, int(batch.vectors.shape[1]))
-        written, space = self._write_vectors(lambda c: models.put(c, self.user_id, batch, hashes))
+        written, space = self._write_vectors(lambda c: writing.put(c, self.user_id, batch, hashes))
         if space is not None and not space.indexed:
             self._indexing.written(space.rows + len(written))
         return written
 
     def models(self, collection: str) -> list[ModelInfo]:
         """The models whose vectors are held; see `Store.models`."""
-        return self._of(collection, models.models, snapshot=True) or []
+        return self._of(collection, reading.models, snapshot=True) or []
 
     def model_of(self, collection: str) -> str:
         """The model that serves a collection; see `Store.model_of`. One question to the server."""
@@ -319,16 +314,16 @@ class PostgresStore:
         """What lacks a vector of this model; see `Store.missing`."""
         checked_name(model, "model")
         checked_limit(limit)
-        return self._of(collection, lambda c, where: models.missing(c, where, model, after, limit)) or []
+        return self._of(collection, lambda c, where: reading.missing(c, where, model, after, limit)) or []
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
         """Search the vectors of this model; see `Store.serve`."""
         name = checked_name(collection, "collection")
-        self._write(lambda c: models.serve(c, self.user_id, name, model), transaction)
+        self._write(lambda c: writing.serve(c, self.user_id, name, model), transaction)
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
-        return self._write(lambda c: models.discard(c, self.user_id, checked_name(collection, "collection"), model))
+        return self._write(lambda c: writing.discard(c, self.user_id, checked_name(collection, "collection"), model))
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`."""
@@ -350,14 +345,7 @@ class PostgresStore:
             if self._owns:
                 self.database.close()
 
-    def _of(
-        self,
-        collection: str,
-        work: Callable[[Connection, Collection], T],
-        transaction: Transaction | None = None,
-        *,
-        snapshot: bool = False,
-    ) -> T | None:
+    def _of(self, collection: str, work: Callable[[Connection, Collection], T], *, snapshot: bool = False) -> T | None:
         """What the work answers about a collection; None where there is none."""
         name = checked_name(collection, "collection")
 
@@ -365,10 +353,7 @@ class PostgresStore:
             where = find(connection, self.user_id, name)
             return None if where is None else work(connection, where)
 
-        if transaction is None:
-            return self._read(found, snapshot=snapshot)
-        self._check_open()
-        return found(transaction.connection)
+        return self._read(found, snapshot=snapshot)
 
     def _read(self, work: Work[T], *, snapshot: bool = False) -> T:
         self._check_open()

@@ -12,11 +12,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from homing.database.postgres.configuration import EF_SEARCH
 from homing.database.postgres.driver import Connection
+from homing.database.postgres.pool import EF_SEARCH
 from homing.stores.filters import Filter
 from homing.stores.postgres.collection import Collection
-from homing.stores.postgres.filtering import conditions
+from homing.stores.postgres.reading import conditions
 from homing.stores.postgres.schema import vector_table
 from homing.vectors import Vector
 
@@ -30,7 +30,7 @@ WIDEST_INDEXED = 4_000
 Row = tuple[Any, ...]
 
 
-class Moved(Exception):
+class CollectionChanged(Exception):
     """The collection is no longer what it was when it was looked up; look again."""
 
 
@@ -70,7 +70,7 @@ def indexable(collection: Collection, limit: int) -> bool:
 def _few(connection: Connection, collection: Collection, asked: Filter) -> bool:
     """Whether a filter lets so few through that comparing them is faster than passing by all others in the index."""
     most = math.isqrt(COMPARED_FILTERED * EF_SEARCH * collection.embedded)
-    filtered, values = conditions(collection.id, asked, "f")
+    filtered, values = conditions(collection, asked, "f")
     row = connection.execute(
         "SELECT count(*) FROM (SELECT FROM records f WHERE f.collection = %s AND f.user_id = %s"
         f"{filtered} LIMIT %s) named",
@@ -90,7 +90,7 @@ def _by_index(
 ) -> list[Row] | None:
     half = f"halfvec({collection.dimensions})"
     fetched = _fetched(limit)
-    filtered, values = conditions(collection.id, asked, "f")
+    filtered, values = conditions(collection, asked, "f")
     joined = "JOIN records f ON f.key = v.record" if asked else ""
     rows = connection.execute(
         f"WITH near AS MATERIALIZED (SELECT v.record, v.embedding <#> %s AS score FROM {_table(collection)} v {joined} "
@@ -115,7 +115,7 @@ def _by_index(
 def _one_by_one(
     connection: Connection, collection: Collection, query: Vector, limit: int, asked: Filter, shown: str
 ) -> list[Row]:
-    filtered, values = conditions(collection.id, asked, "f")
+    filtered, values = conditions(collection, asked, "f")
     joined = "JOIN records f ON f.key = v.record" if asked else ""
     rows = connection.execute(
         f"SELECT {_CURRENT}, n.score, {shown} FROM ("
@@ -140,7 +140,7 @@ def _identity(collection: Collection) -> list[Any]:
 
 def _check_current(count: int) -> None:
     if not count:
-        raise Moved
+        raise CollectionChanged
 
 
 def _table(collection: Collection) -> str:

@@ -1,7 +1,8 @@
-"""Records written and removed: texts, metadata, words and vectors together, inside one transaction.
+"""Records and vectors written and removed: texts, metadata, words and vectors together, inside one transaction.
 
 Whoever changes a record, or gives it a vector, holds its row first, and looks at its words and vectors only then: in a
-statement that began before, what others wrote while it waited could not be seen.
+statement that began before, what others wrote while it waited could not be seen. Whoever puts a vector holds the
+collection together with other writers; whoever changes which model serves it holds it alone.
 """
 
 from __future__ import annotations
@@ -10,16 +11,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
+from homing.errors import InvalidArgument
 from homing.records import VectorRecord, text_hash
 from homing.stores.batches import Batch
-from homing.stores.postgres.collection import Collection, find, stored_name
-from homing.stores.postgres.filtering import labels
-from homing.stores.postgres.rows import copy_records, copy_vectors, copy_words, metadata, texts
+from homing.stores.postgres.collection import (
+    ALONE,
+    Collection,
+    Space,
+    Tally,
+    add_tally,
+    check_fits,
+    check_width,
+    checked_model,
+    find,
+    find_space,
+    held,
+    hold,
+    joined,
+    search_space,
+    stored_name,
+    vectors_in,
+)
+from homing.stores.postgres.rows import (
+    Words,
+    copy_records,
+    copy_vectors,
+    copy_words,
+    labels,
+    metadata_column,
+    text_columns,
+    unescape,
+    words,
+)
 from homing.stores.postgres.schema import vector_table
-from homing.stores.postgres.slots import Words, words
-from homing.stores.postgres.spaces import check_fits, checked_model, held, joined
-from homing.stores.postgres.stored_text import unescape
-from homing.stores.postgres.tallies import Tally, add_tally
 
 PORTION = 5_000
 """Records that one statement writes."""
@@ -60,18 +84,18 @@ def write(connection: Connection, user: str, prepared: Prepared) -> Collection:
     """Write a batch, replacing what has its ids; returns where it went."""
     batch = prepared.batch
     collection = _opened(connection, user, batch)
-    tally = Tally()
+    changes = _Changes(connection, collection)
     # In portions: the server's limit on the time of a statement is not one on the size of a write.
     for start in range(0, len(batch.records), PORTION):
         chosen = range(start, min(start + PORTION, len(batch.records)))
         there: dict[str, Stored] = {}
         if collection.records:
-            there = locked(connection, collection, [batch.records[index].id for index in chosen])
+            there = _locked(connection, collection, [batch.records[index].id for index in chosen])
         same = [index for index in chosen if _keeps_vectors(prepared, index, there)]
-        _update(connection, collection, prepared, {index: there.pop(batch.records[index].id) for index in same}, tally)
-        _remove(connection, collection, [stored.key for stored in there.values()], tally)
-        _insert(connection, collection, prepared, sorted(set(chosen).difference(same)), tally)
-    add_tally(connection, collection, tally)
+        changes.update(prepared, {index: there.pop(batch.records[index].id) for index in same})
+        changes.remove([stored.key for stored in there.values()])
+        changes.insert(prepared, sorted(set(chosen).difference(same)))
+    add_tally(connection, collection, changes.tally)
     _sort_in(connection)
     return collection
 
@@ -81,10 +105,10 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
     collection = joined(connection, user, name)
     if collection is None:
         return 0
-    tally = Tally()
-    _remove(connection, collection, [stored.key for stored in locked(connection, collection, ids).values()], tally)
-    add_tally(connection, collection, tally)
-    return -tally.records
+    changes = _Changes(connection, collection)
+    changes.remove([stored.key for stored in _locked(connection, collection, ids).values()])
+    add_tally(connection, collection, changes.tally)
+    return -changes.tally.records
 
 
 def drop(connection: Connection, user: str, name: str) -> int:
@@ -101,7 +125,147 @@ def drop(connection: Connection, user: str, name: str) -> int:
     return records
 
 
-def locked(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Stored]:
+def put(connection: Connection, user: str, batch: Batch, hashes: Mapping[str, str]) -> tuple[set[str], Space | None]:
+    """Give records the vectors of a batch, where a text has the hash by its id; returns whose got one, and where."""
+    width = int(batch.vectors.shape[1])
+    collection = joined(connection, user, batch.collection, batch.model, width)
+    if collection is None:
+        return set(), None
+    space = _space(connection, collection, batch.model, width)
+    there = _locked(connection, collection, list(hashes))
+    rows = [
+        (row, there[name])
+        for row, name in enumerate(batch.records[index].id for index in batch.embedded)
+        if name in there and there[name].hash.hex() == hashes[name]
+    ]
+    if not rows:
+        return set(), None
+    keys = [stored.key for _, stored in rows]
+    hold(connection, collection, space.id)
+    replaced = connection.execute(f"DELETE FROM {vector_table(space.id)} WHERE record = ANY(%s)", (keys,)).rowcount
+    vectors = batch.vectors[[row for row, _ in rows]]
+    copy_vectors(connection, collection, space.id, keys, [stored.hash for _, stored in rows], vectors)
+    if space.id == collection.space:
+        add_tally(connection, collection, Tally(embedded=len(keys) - replaced))
+    return {batch.records[batch.embedded[row]].id for row, _ in rows}, space
+
+
+def serve(connection: Connection, user: str, name: str, model: str) -> None:
+    """Let the vectors of a model be searched."""
+    collection = _alone(connection, user, name)
+    if collection is None or (collection.model == model and collection.embedded):
+        return
+    for one in held(connection, collection):
+        if one.model == model and vectors_in(connection, collection, one.id):
+            search_space(connection, collection, one.id)
+            return
+    raise InvalidArgument(f"collection {name!r} has no vectors of {model!r}; embed it with that model first")
+
+
+def discard(connection: Connection, user: str, name: str, model: str) -> int:
+    """Let go of the vectors of a model; returns how many there were."""
+    collection = _alone(connection, user, name)
+    if collection is None:
+        return 0
+    if collection.model == model and collection.embedded:
+        raise InvalidArgument(f"the vectors of {model!r} serve collection {name!r}; let others serve it first")
+    own = (collection.id, collection.user)
+    gone = 0
+    for one in held(connection, collection):
+        if one.model == model and one.id != collection.space:
+            gone += connection.execute(
+                f"DELETE FROM {vector_table(one.id)} WHERE collection = %s AND user_id = %s", own
+            ).rowcount
+            connection.execute("DELETE FROM held WHERE collection = %s AND user_id = %s AND space = %s", (*own, one.id))
+    return gone
+
+
+class _Changes:
+    """Changes to the records of a collection, counted as they are made."""
+
+    def __init__(self, connection: Connection, collection: Collection) -> None:
+        self.tally = Tally()
+        self._connection = connection
+        self._collection = collection
+
+    def update(self, prepared: Prepared, same: Mapping[int, Stored]) -> None:
+        """Records that keep their texts, keys and vectors: new metadata, and new words for other keywords."""
+        if not same:
+            return
+        records, cursor = prepared.batch.records, self._connection.cursor()
+
+        def described(record: VectorRecord) -> tuple[list[str], str]:
+            return labels(self._collection.id, record.metadata), metadata_column(record)
+
+        cursor.executemany(
+            "UPDATE records SET attributes = %s, metadata = %s WHERE key = %s",
+            [(*described(records[index]), stored.key) for index, stored in same.items()],
+        )
+        reworded = {index: stored.key for index, stored in same.items() if records[index].keywords != stored.keywords}
+        if reworded:
+            cursor.executemany(
+                "UPDATE records SET escaped = %s, text = %s, keywords = %s WHERE key = %s",
+                [(*text_columns(records[index]), key) for index, key in reworded.items()],
+            )
+            gone = "DELETE FROM words WHERE record = ANY(%s) RETURNING length"
+            lengths = self._connection.execute(gone, (list(reworded.values()),)).fetchall()
+            self.tally.words -= sum(length for (length,) in lengths)
+            self._insert_words(prepared, reworded)
+
+    def insert(self, prepared: Prepared, chosen: Sequence[int]) -> None:
+        """Records that are not there, each with a key of its own."""
+        if not chosen:
+            return
+        batch, hashes = prepared.batch, prepared.hashes
+        rows = self._connection.execute(
+            "SELECT nextval('keys') FROM generate_series(1, %s)", (len(chosen),), binary=True
+        ).fetchall()
+        keys = {index: int(key) for index, (key,) in zip(chosen, rows, strict=True)}
+        new = ((key, batch.records[index], hashes[index]) for index, key in keys.items())
+        copy_records(self._connection, self._collection, new)
+        self.tally.records += len(keys)
+        self._insert_words(prepared, keys)
+        embedded = {index: row for row, index in enumerate(batch.embedded) if index in keys}
+        if embedded:
+            assert self._collection.space is not None
+            copy_vectors(
+                self._connection,
+                self._collection,
+                self._collection.space,
+                [keys[index] for index in embedded],
+                [hashes[index] for index in embedded],
+                batch.vectors[list(embedded.values())],
+            )
+            self.tally.embedded += len(embedded)
+
+    def remove(self, keys: list[int]) -> None:
+        """Remove records that are held, with their words and vectors."""
+        if not keys:
+            return
+        spaces = [space.id for space in held(self._connection, self._collection)]
+        vectors = "".join(
+            f", of_{space} AS (DELETE FROM {vector_table(space)} WHERE record = ANY(%(keys)s) RETURNING 1)"
+            for space in spaces
+        )
+        served = self._collection.space
+        counted = f"of_{served}" if served in spaces else "(SELECT) nothing WHERE false"
+        row = self._connection.execute(
+            "WITH gone AS (DELETE FROM records WHERE key = ANY(%(keys)s)), "
+            f"said AS (DELETE FROM words WHERE record = ANY(%(keys)s) RETURNING length){vectors} "
+            f"SELECT (SELECT coalesce(sum(length), 0) FROM said), (SELECT count(*) FROM {counted})",
+            {"keys": keys},
+        ).fetchone()
+        assert row is not None
+        self.tally.records -= len(keys)
+        self.tally.words -= int(row[0])
+        self.tally.embedded -= int(row[1])
+
+    def _insert_words(self, prepared: Prepared, keys: Mapping[int, int]) -> None:
+        copy_words(self._connection, self._collection, ((key, prepared.words[index]) for index, key in keys.items()))
+        self.tally.words += sum(prepared.words[index].length for index in keys)
+
+
+def _locked(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Stored]:
     """What is there of these records, held until the commit."""
     # By id: two writers of the same records queue up instead of waiting for each other.
     rows = connection.execute(
@@ -136,97 +300,22 @@ def _keeps_vectors(prepared: Prepared, index: int, there: Mapping[str, Stored]) 
     return stored is not None and record.embedding is None and stored.hash == prepared.hashes[index]
 
 
-def _update(
-    connection: Connection, collection: Collection, prepared: Prepared, same: Mapping[int, Stored], tally: Tally
-) -> None:
-    """Records that keep their texts, keys and vectors: new metadata, and new words where the keywords are others."""
-    if not same:
-        return
-
-    def described(record: VectorRecord) -> tuple[list[str], str]:
-        return labels(collection.id, record.metadata), metadata(record)
-
-    records = prepared.batch.records
-    cursor = connection.cursor()
-    cursor.executemany(
-        "UPDATE records SET attributes = %s, metadata = %s WHERE key = %s",
-        [(*described(records[index]), stored.key) for index, stored in same.items()],
-    )
-    reworded = {index: stored.key for index, stored in same.items() if records[index].keywords != stored.keywords}
-    if reworded:
-        cursor.executemany(
-            "UPDATE records SET escaped = %s, text = %s, keywords = %s WHERE key = %s",
-            [(*texts(records[index]), key) for index, key in reworded.items()],
-        )
-        _remove_words(connection, list(reworded.values()), tally)
-        _insert_words(connection, collection, prepared, reworded, tally)
-
-
-def _insert(
-    connection: Connection, collection: Collection, prepared: Prepared, chosen: Sequence[int], tally: Tally
-) -> None:
-    """Records that are not there, each with a key of its own."""
-    if not chosen:
-        return
-    batch = prepared.batch
-    rows = connection.execute("SELECT nextval('keys') FROM generate_series(1, %s)", (len(chosen),), binary=True)
-    keys = {index: int(key) for index, (key,) in zip(chosen, rows.fetchall(), strict=True)}
-    copy_records(
-        connection, collection, ((key, batch.records[index], prepared.hashes[index]) for index, key in keys.items())
-    )
-    tally.records += len(keys)
-    _insert_words(connection, collection, prepared, keys, tally)
-    embedded = [(row, index) for row, index in enumerate(batch.embedded) if index in keys]
-    if embedded:
-        assert collection.space is not None
-        copy_vectors(
-            connection,
-            collection,
-            collection.space,
-            [keys[index] for _, index in embedded],
-            [prepared.hashes[index] for _, index in embedded],
-            batch.vectors[[row for row, _ in embedded]],
-        )
-        tally.embedded += len(embedded)
-
-
-def _insert_words(
-    connection: Connection, collection: Collection, prepared: Prepared, keys: Mapping[int, int], tally: Tally
-) -> None:
-    copy_words(connection, collection, ((key, prepared.words[index]) for index, key in keys.items()))
-    tally.words += sum(prepared.words[index].length for index in keys)
-
-
-def _remove(connection: Connection, collection: Collection, keys: list[int], tally: Tally) -> None:
-    """Remove records that are held, with their words and vectors."""
-    if not keys:
-        return
-    spaces = [space.id for space in held(connection, collection)]
-    vectors = "".join(
-        f", of_{space} AS (DELETE FROM {vector_table(space)} WHERE record = ANY(%(keys)s) RETURNING 1)"
-        for space in spaces
-    )
-    served = f"of_{collection.space}" if collection.space in spaces else "(SELECT) nothing WHERE false"
-    row = connection.execute(
-        "WITH gone AS (DELETE FROM records WHERE key = ANY(%(keys)s)), "
-        f"said AS (DELETE FROM words WHERE record = ANY(%(keys)s) RETURNING length){vectors} "
-        f"SELECT (SELECT coalesce(sum(length), 0) FROM said), (SELECT count(*) FROM {served})",
-        {"keys": keys},
-    ).fetchone()
-    assert row is not None
-    tally.records -= len(keys)
-    tally.words -= int(row[0])
-    tally.embedded -= int(row[1])
-
-
-def _remove_words(connection: Connection, keys: list[int], tally: Tally) -> None:
-    rows = connection.execute("DELETE FROM words WHERE record = ANY(%s) RETURNING length", (keys,)).fetchall()
-    tally.words -= sum(length for (length,) in rows)
-
-
 def _sort_in(connection: Connection) -> None:
     """Move the entries that wait in the array indexes to their places. Who does not own them leaves it to vacuum."""
     connection.execute(
         "SELECT gin_clean_pending_list(oid) FROM pg_class "
         "WHERE oid IN ('records_by_attribute'::regclass, 'words_by_slot'::regclass) AND pg_has_role(relowner, 'USAGE')"
     )
+
+
+def _alone(connection: Connection, user: str, name: str) -> Collection | None:
+    """The collection, held alone until the commit, as those who had it before have left it."""
+    return find(connection, user, name, lock=ALONE) and find(connection, user, name)
+
+
+def _space(connection: Connection, collection: Collection, model: str, width: int) -> Space:
+    """Where the vectors of a model go, which must be as wide as those that are there."""
+    for one in held(connection, collection):
+        if one.model == model and one.dimensions != width and vectors_in(connection, collection, one.id):
+            check_width(collection.name, model, one.dimensions, width)
+    return find_space(connection, model, width)
