@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from homing.engine import Engine
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
 from homing.errors import NotFound
+from homing.progress import Progress
 from homing.records import Hit, Retrieved
 from homing.text.decoding import NotText
 
@@ -27,9 +27,6 @@ STEPS = (
 )
 # A file written in the same instant as it was read may change again without its time stamp moving.
 SETTLED_NS = 2_000_000_000
-
-Progress = Callable[[int, int], None]
-"""Called with how many files are done, and how many there are to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from homing.documents.folder_files import files_below
 from homing.documents.saved import Saved
 from homing.errors import FileUnreadable, InvalidArgument, MissingExtra, NotFound
 from homing.files import SUFFIXES, read_file
-
-Progress = Callable[[int, int], None]
-"""Called with how many files are done, and how many there are."""
+from homing.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

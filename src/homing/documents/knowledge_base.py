@@ -11,7 +11,7 @@ from homing.documents.file_name import file_name
 from homing.documents.prompt import prompt_block
 from homing.documents.records import COLLECTION, Namespace
 from homing.documents.service import DocumentService
-from homing.documents.uploading import PROJECT, FileInfo, Progress, Uploaded
+from homing.documents.uploading import PROJECT, FileInfo, Uploaded
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine, ModelsInUse
 from homing.engine.engine import check_transactional
@@ -19,6 +19,7 @@ from homing.engine.models import as_models
 from homing.engine.search import HybridOptions, search
 from homing.errors import NotFound
 from homing.files import Limits
+from homing.progress import Progress
 from homing.records import Hit, Metadata, Retrieved
 from homing.stores.store import MAX_LIMIT, Store
 from homing.stores.users import MultiUserStore, checked_user

@@ -14,6 +14,7 @@ from homing.documents.checking import current, pages, strays
 from homing.documents.records import Namespace, records_of
 from homing.engine import Engine
 from homing.errors import InvalidArgument
+from homing.progress import Progress
 from homing.records import VectorRecord
 from homing.vectors import Vector
 
@@ -23,9 +24,6 @@ LOOK = 0.05
 """Seconds between two looks at a batch that somebody else is at."""
 TOLERANCE = 1e-3
 """How far the squared length of a stored vector may be from 1."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many chunks are in order, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)

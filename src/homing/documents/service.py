@@ -15,12 +15,11 @@ from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.importing import Imported, import_folder
 from homing.documents.layout import Stored, wide_characters
 from homing.documents.records import namespace_of
-from homing.documents.reindexing import Progress, Reindexed, Reindexer
+from homing.documents.reindexing import Reindexed, Reindexer
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
 from homing.documents.saved import Saved
 from homing.documents.searching import Offsets, Query, Searcher
 from homing.documents.uploading import FileInfo, Uploaded, Uploader
-from homing.documents.uploading import Progress as UploadProgress
 from homing.documents.writing import Writer, missing
 from homing.engine import Engine
 from homing.engine.engine import check_transactional
@@ -28,6 +27,7 @@ from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT, INTERACTIVE
 from homing.errors import InvalidArgument, StoreError
 from homing.files import Limits
+from homing.progress import Progress, no_progress
 from homing.records import Mode, Retrieved
 from homing.stores.arguments import checked_name, checked_text
 
@@ -79,7 +79,7 @@ class DocumentService:
         filename: str | None = None,
         *,
         limits: Limits | None = None,
-        progress: UploadProgress | None = None,
+        progress: Progress | None = None,
     ) -> Uploaded:
         """Read a file (txt, md, pdf, docx, xlsx, epub) and keep it as a document of the project `uploads`.
 
@@ -94,7 +94,7 @@ class DocumentService:
         """The files that were uploaded, by name."""
         return self._uploader.files()
 
-    def embed_uploads(self, progress: UploadProgress | None = None) -> int:
+    def embed_uploads(self, progress: Progress | None = None) -> int:
         """Embed now what waits of them; returns how many files are complete that were not."""
         return self._uploader.embed_waiting(progress)
 
@@ -284,7 +284,7 @@ class DocumentService:
             rows,
             sweep=document is None,
             batch_size=batch_size,
-            progress=progress or (lambda done, total: None),
+            progress=progress or no_progress,
             cancelled=cancelled or (lambda: False),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.documents import archive
@@ -17,15 +17,12 @@ from homing.documents.writing import Writer
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.files import Limits, read_file
-from homing.files.progress import to_nobody
+from homing.progress import Progress, no_progress
 
 PROJECT = "uploads"
 """The project that uploaded files are documents of."""
 PATIENCE = 60.0
 """Seconds that an upload waits for a worker elsewhere that is at its passages already."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many pages of a file are read, and how many there are; then with embedded passages likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Uploader:
     ) -> Uploaded:
         """Read a file and keep it; see `DocumentService.upload`."""
         name = file_name(filename if filename is not None else "" if isinstance(source, bytes) else os.fspath(source))
-        report = progress or to_nobody
+        report = progress or no_progress
         read = read_file(source, name, limits=limits, progress=report)
         before = self._row(name)
         saved = self._writer.save(
@@ -106,7 +103,7 @@ class Uploader:
         ids = [one for some in before.values() for one in some]
         if ids and self._engine.models.embeds:
             self._ask(ids)
-            self._embed(ids, len(ids), progress or to_nobody)
+            self._embed(ids, len(ids), progress or no_progress)
         return len(before) - len(self._lacking(rows))
 
     def _catch_up(self) -> None:
@@ -117,7 +114,7 @@ class Uploader:
             if self._engine.background:
                 self._collection.notify()
             else:
-                self._embed(ids, len(ids), to_nobody)
+                self._embed(ids, len(ids), no_progress)
 
     def _ask(self, ids: Sequence[str]) -> None:
         self._engine.database.write(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from homing.errors import EmbeddingError
+from homing.progress import Progress, no_progress
 from homing.records import Metadata
 from homing.skills.discovery import Place, skill_places
 from homing.skills.index import SkillIndex
@@ -23,9 +24,6 @@ BATCH = 256
 """Skills that are written and embedded together."""
 BATCH_CHARACTERS = 100_000
 """A batch ends at so many characters of text too: some seconds of work, after which people see how far it is."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many folders are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,12 @@ class Scan:
         known = self._index.notes()
         changed = [one for place in places if (one := self._look(place, known)) is not None]
         done = len(places) - len(changed)
-        told = progress or (lambda done, total: None)
-        told(done, len(places))
+        report = progress or no_progress
+        report(done, len(places))
         for batch in _batches(changed):
             self._put(batch)
             done += len(batch)
-            told(done, len(places))
+            report(done, len(places))
         self._forget(known)
         entries = tuple(sorted(self._entries, key=lambda entry: entry.path))
         return ScanReport(str(self._folder), entries, time.perf_counter() - started, self._degraded)

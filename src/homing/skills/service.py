@@ -17,6 +17,7 @@ from homing.database.locking import WriteLock
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine
 from homing.errors import EmbeddingError, NotFound
+from homing.progress import Progress
 from homing.records import VectorRecord
 from homing.skills.finding import DEADLINE, find
 from homing.skills.hits import FoundSkills
@@ -25,7 +26,7 @@ from homing.skills.indexing import HEADS, content_of
 from homing.skills.marker import now
 from homing.skills.reading import whole_skill
 from homing.skills.scan_report import ScanReport
-from homing.skills.scanning import Progress, Scan
+from homing.skills.scanning import Scan
 from homing.skills.skill import Skill, head_text
 from homing.skills.watching import INTERVAL, Watch
 from homing.vectors import Vector
