@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from homing.documents import DocumentService, editing, layout
 from homing.documents.editing import edit
-from homing.documents.layout import Block, Stored
-from homing.documents.splitting import Piece, split
+from homing.documents.layout import Block, Piece, Stored, split
 from tests.documents.novel import Library, paragraphs
 
 PIECES = [

@@ -1,4 +1,4 @@
-"""How a document lies in the database: cut into blocks, each with its text and the chunks in it.
+"""How a document is cut into chunks, and how it lies in the database: in blocks, each with its text and its chunks.
 
 Offsets inside a block are counted from its start, so an edit rewrites the blocks that it touches and no others: in a
 novel of ten megabytes a new first paragraph writes some kilobytes. Chunks may overlap: a block ends where the next one
@@ -7,11 +7,16 @@ begins, and the text that is kept with it goes on as far as its last chunk reach
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from zlib import crc32
 
-from homing.documents.alignment import alike_from_the_start
+from homing.stores.arguments import is_encodable
+from homing.text.paragraphs import MAX_TOKENS, MIN_CHARS, Paragraph, paragraphs
+from homing.text.windows import windows
 
 SHORTEST = 8_192
 LONGEST = 32_768
@@ -131,6 +136,16 @@ def _kept(stored: Stored, starts: Sequence[int], at: int) -> tuple[int, str, Hel
     return length, stored.text[starts[at] : starts[at] + reach], held
 
 
+def alike_from_the_start(old: Sequence[object], new: Sequence[object]) -> int:
+    """How many are the same, one by one, before the first that differs."""
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
 def common_start(old: str, new: str, step: int = 1 << 16) -> int:
     """How many characters two texts have in common from the start."""
     shorter = min(len(old), len(new))
@@ -174,3 +189,64 @@ def _cut(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> Iterator
 def _block(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> NewBlock:
     reach = max([stop, *(one.end for one in chunks)])
     return NewBlock(text[start:reach], stop - start, wide_characters(text[start:stop]), Held.of(chunks, -start))
+
+
+PARAGRAPHS, WINDOWS = "paragraphs", "windows"
+"""How a document is cut: what people write by paragraph, what was uploaded in windows that overlap."""
+
+_SPOKEN = re.compile(r"[“「『\"—]")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a text and the digest of what it says; line ends are written alike before they are digested."""
+
+    start: int
+    end: int
+    digest: bytes
+
+
+def split(text: str, start: int = 0, end: int | None = None) -> list[Piece]:
+    """The pieces of `text[start:end]`, in order and apart from each other; offsets are those of `text`."""
+    part = text if start == 0 and end is None else text[start:end]
+    return [
+        Piece(start + first, start + last, _digest(part[first:last]))
+        for first, last in _with_context(part, paragraphs(part))
+    ]
+
+
+def split_windows(text: str) -> list[Piece]:
+    """The windows of a text, in order; neighbours overlap."""
+    return [Piece(one.start, one.end, _digest(one.text)) for one in windows(text)]
+
+
+def embedded_text(text: str) -> str:
+    """What is embedded and indexed for a piece: its text with plain line ends, and no halves of characters."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return plain if is_encodable(plain) else _HALF.sub("\ufffd", plain)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(embedded_text(text).encode(), digest_size=16).digest()
+
+
+def _with_context(text: str, found: Sequence[Paragraph]) -> Iterator[tuple[int, int]]:
+    """Short lines of dialogue go with what follows them: alone they say nothing that could be searched by meaning.
+
+    Long dialogues are parted at lines chosen by what they say, so that a line put in regroups its neighbours only.
+    """
+    begun: tuple[int, int] | None = None
+    for one in found:
+        if begun is not None and one.end - begun[0] > MAX_TOKENS:
+            yield begun
+            begun = None
+        start = one.start if begun is None else begun[0]
+        spoken = one.end - one.start < MIN_CHARS and _SPOKEN.match(text, one.start) is not None
+        if spoken and (begun is None or crc32(one.text.encode("utf-8", "surrogatepass")) % 4):
+            begun = (start, one.end)
+        else:
+            yield start, one.end
+            begun = None
+    if begun is not None:
+        yield begun

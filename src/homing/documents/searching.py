@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -9,15 +10,16 @@ from typing import Any, Literal, get_args
 from homing.documents import archive
 from homing.documents.archive import Found
 from homing.documents.layout import wide_characters
-from homing.documents.phrases import holds_all, phrases, places, says_enough
 from homing.documents.records import Namespace
-from homing.documents.snippets import snippet
 from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT
-from homing.text.highlight import Span
+from homing.text.folding import Folded, fold
+from homing.text.highlight import Span, spans
+from homing.text.tokens import tokens
+from homing.text.words import cut, is_character, is_run
 
 SPARE = 10
 """Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""
@@ -172,3 +174,85 @@ class Counted:
     def at(self, place: int) -> int:
         """Where the character at this place of the chunk is in the document."""
         return self._start + place + (wide_characters(self._found.text[:place]) if self._wide else 0)
+
+
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|「([^」]+)」|『([^』]+)』|＂([^＂]+)＂')
+
+
+def phrases(query: str) -> list[str]:
+    """What stands in quotes in a query: "…", “…”, 「…」 or 『…』. A quote that is not closed quotes nothing."""
+    return [found for one in _QUOTED.finditer(query) if tokens(found := next(filter(None, one.groups())))]
+
+
+def holds_all(text: str, wanted: Sequence[str]) -> bool:
+    """Whether every phrase stands in the text, word by word; case, width and traditional characters do not matter."""
+    written = _joined(text)
+    return all(_joined(one) in written for one in wanted)
+
+
+def says_enough(query: str, matched: Sequence[str]) -> bool:
+    """Whether more than single characters of longer Chinese words matched: 独 in 独自 is not 独角兽."""
+    if any(len(one) > 1 or not is_character(fold(one)) for one in matched):
+        return True
+    return not any(is_run(piece) for piece in cut(fold(query)))
+
+
+def places(query: str, text: str) -> list[Span]:
+    """What to highlight: the phrases where there are any, and the other words of the query."""
+    wanted = phrases(query)
+    rest = _QUOTED.sub(" ", query) if wanted else query
+    found = [*_phrase_places(wanted, text), *(spans(rest, text) if rest.strip() else [])]
+    merged: list[Span] = []
+    for one in sorted(found, key=lambda span: (span.start, span.end)):
+        if merged and one.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(one.end, merged[-1].end))
+        else:
+            merged.append(one)
+    return merged
+
+
+def _phrase_places(wanted: Sequence[str], text: str) -> list[Span]:
+    if not wanted:
+        return []
+    folded = Folded(text)
+    written = folded.text.lower()
+    found: list[Span] = []
+    for phrase in wanted:
+        # White space and punctuation between the words may differ; the words may not.
+        words = [re.escape(word) for word in re.findall(r"\w+|[^\w\s]", Folded(phrase).text.lower())]
+        for one in re.finditer(r"[\W_]*?".join(words), written):
+            if one.end() > one.start():
+                found.append(Span(*folded.place(one.start(), one.end())))
+    return found
+
+
+def _joined(text: str) -> str:
+    return f" {' '.join(tokens(text))} "
+
+
+_SPACE = re.compile(r"\s")
+
+LENGTH = 120
+BEFORE = 30
+"""Characters shown, and how many of them stand before the first thing that was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """An excerpt on one line; `highlights` are places in it."""
+
+    text: str
+    highlights: tuple[Span, ...]
+
+
+def snippet(text: str, found: Sequence[Span], length: int = LENGTH) -> Snippet:
+    """About `length` characters of the text around the first place; dots show where it was cut."""
+    start = max(0, found[0].start - BEFORE) if found else 0
+    end = min(len(text), start + length)
+    start = max(0, min(start, end - length))
+    lead, trail = "…" if start else "", "…" if end < len(text) else ""
+    # White space becomes blanks one by one, so that places stay where they are.
+    shown = _SPACE.sub(" ", text[start:end])
+    shift = len(lead) - start
+    inside = [Span(max(one.start, start) + shift, min(one.end, end) + shift) for one in found]
+    return Snippet(lead + shown + trail, tuple(one for one in inside if one.start < one.end))

@@ -10,17 +10,14 @@ from typing import Any
 from homing.database import Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
-from homing.documents.checking import disagreements
-from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
-from homing.documents.importing import Imported, import_folder
+from homing.documents.folders import Imported, import_folder
 from homing.documents.layout import Stored, wide_characters
-from homing.documents.records import namespace_of
-from homing.documents.reindexing import Reindexed, Reindexer
+from homing.documents.records import Chunk, DocumentInfo, ProjectInfo, namespace_of
+from homing.documents.reindexing import Reindexed, Reindexer, disagreements
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
-from homing.documents.saved import Saved
 from homing.documents.searching import Offsets, Query, Searcher
 from homing.documents.uploading import FileInfo, Uploaded, Uploader
-from homing.documents.writing import Writer, missing
+from homing.documents.writing import Saved, Writer, missing
 from homing.engine import Engine
 from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions

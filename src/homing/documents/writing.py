@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from homing.database import Transaction
 from homing.documents import archive
-from homing.documents.about import About
 from homing.documents.archive import Row
 from homing.documents.editing import Edit, edit
-from homing.documents.layout import Stored
-from homing.documents.records import Namespace, record_of, records_of
-from homing.documents.saved import ChunkIds, Saved
-from homing.documents.splitting import PARAGRAPHS, WINDOWS
+from homing.documents.layout import PARAGRAPHS, WINDOWS, Stored
+from homing.documents.records import About, Namespace, record_of, records_of
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument, NotFound
@@ -236,3 +234,51 @@ def _plan(wish: _Wish, row: Row | None, stored: Stored) -> _Plan:
 
 def _version(row: Row | None) -> tuple[int, int] | None:
     return None if row is None else row.version
+
+
+class ChunkIds(Sequence[str]):
+    """The ids of chunks of one document, made when somebody reads them: most callers never do."""
+
+    __slots__ = ("_numbers", "_token")
+
+    def __init__(self, token: str, numbers: Sequence[Sequence[int]]) -> None:
+        self._token = token
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return sum(map(len, self._numbers))
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self._token}.{number}" for numbers in self._numbers for number in numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a save did, as ids of chunks.
+
+    `changed` are new or say something else, and are embedded; `unchanged` say the same in the same order, wherever they
+    stand now; `moved` say the same at another place; `removed` are gone.
+    """
+
+    changed: Sequence[str] = ()
+    unchanged: Sequence[str] = ()
+    moved: Sequence[str] = ()
+    removed: Sequence[str] = ()

@@ -12,8 +12,7 @@ from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
 from homing.errors import InvalidArgument
 from homing.memory.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
-from homing.memory.content import COLLECTIONS, ContentStore
-from homing.memory.entry import Entry, SessionKey
+from homing.memory.content import COLLECTIONS, ContentStore, Entry, SessionKey
 from homing.memory.service import RAGService, RetrieveOptions
 from homing.records import Retrieved
 

@@ -69,7 +69,7 @@ def _read(head: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     except _TooMuch as error:
         problem = str(error)
     except yaml.YAMLError as error:
-        problem = _told(head, error)
+        problem = _describe(head, error)
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"not YAML ({type(error).__name__})"
     return _by_lines(head), (problem,)
@@ -122,7 +122,7 @@ def _measure(root: yaml.Node) -> None:
     size(root, 0)
 
 
-def _told(head: str, error: yaml.YAMLError) -> str:
+def _describe(head: str, error: yaml.YAMLError) -> str:
     """What is wrong, in words for whoever wrote the file."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = str(getattr(error, "problem", "") or "not YAML")

@@ -1,15 +1,16 @@
-"""A SKILL.md as found in the wild, read so that whatever a person can read is understood."""
+"""The SKILL.md files of a folder as found in the wild, read so that whatever a person can read is understood."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from homing.errors import NotFound
 from homing.skills.front_matter import split_front_matter
-from homing.skills.injection import suspicions
 from homing.skills.skill import MAX_DESCRIPTION, MAX_NAME, Skill, one_line
 from homing.text.decoding import NotText, decode_any
 
@@ -112,3 +113,98 @@ def _opening(body: str) -> str:
     paragraph = next((part for part in re.split(r"\n\s*\n", plain) if re.search(r"\w", part)), "")
     parts = [heading[1] if heading else "", paragraph]
     return one_line(". ".join(part for part in parts if part.strip()), 500)
+
+
+FILE = "SKILL.md"
+PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", "site-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder with a SKILL.md, or one that was passed over, and then why."""
+
+    folder: Path
+    file: Path
+    passed_over: str = ""
+
+
+def skill_places(root: Path) -> Iterator[Place]:
+    """The folders below `root` (itself included) that hold a SKILL.md, by path.
+
+    A link to a folder is not followed: what lies inside the root is found where it is, and what lies outside is not
+    ours. A SKILL.md that is a link is read where its target lies inside.
+    """
+    if not root.is_dir():
+        raise NotFound(f"there is no folder {root}; give the folder that holds the skills")
+    real = root.resolve()
+    for at, folders, files in os.walk(real):
+        folders.sort()
+        for name in [name for name in folders if os.path.islink(os.path.join(at, name))]:
+            target = Path(at, name).resolve()
+            if not target.is_relative_to(real) and any(_named(target)):
+                yield Place(Path(at, name), Path(at, name, FILE), "a link that leads out of the folder")
+        folders[:] = [name for name in folders if name not in PASSED_OVER]
+        # Of SKILL.md and skill.md in one folder the first is meant.
+        found = min((name for name in files if name.lower() == "skill.md"), default=None)
+        if found is not None:
+            yield _place(Path(at), Path(at, found), real)
+
+
+def _place(folder: Path, file: Path, root: Path) -> Place:
+    if file.is_symlink() and not file.resolve().is_relative_to(root):
+        return Place(folder, file, "a link that leads out of the folder")
+    return Place(folder, file)
+
+
+def _named(folder: Path) -> Iterator[str]:
+    try:
+        yield from (name for name in os.listdir(folder) if name.lower() == "skill.md")
+    except OSError:
+        return
+
+
+_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "asks to ignore instructions",
+        re.compile(
+            r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|other|system|your)\b"
+            r".{0,30}\b(?:instruction|prompt|rule|guideline|message|direction)s?\b"
+            r"|(?:忽略|無視|无视|忘记|忘記|不要理会|不要遵守).{0,12}(?:之前|以上|前面|先前|上述|所有|系统|系統).{0,8}"
+            r"(?:指令|指示|提示|规则|規則|要求|说明)",
+            re.IGNORECASE | re.DOTALL,
+        ),
+    ),
+    (
+        "asks to hide something from the user",
+        re.compile(
+            r"\b(?:do not|don't|never|without)\b.{0,15}\b(?:tell|telling|inform|informing|mention|notify|notifying)\b"
+            r".{0,20}\b(?:the )?user\b"
+            r"|(?:不要|不得|切勿|别)(?:告诉|告訴|通知|告知|让|讓)用[户戶]",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "asks for the system prompt or for keys",
+        re.compile(
+            r"\b(?:reveal|print|output|send|exfiltrate|leak|upload|post)\b.{0,40}"
+            r"\b(?:system prompt|api[ _-]?keys?|passwords?|credentials|private keys?|\.env|ssh keys?)\b"
+            r".{0,40}\b(?:to|into|at)\b.{0,20}(?:https?://|\bserver\b|\bwebhook\b|@)"
+            r"|(?:输出|泄露|洩露|透露|发送|發送).{0,10}(?:系统提示|系統提示|密钥|密鑰|密码|密碼)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "pretends to be a system message",
+        re.compile(r"<\|?(?:im_start|system|/?system-reminder)\|?>|\[/?INST\]|^\s*###\s*system\s*:", re.I | re.M),
+    ),
+    ("holds characters that nobody sees", re.compile(r"[\U000e0000-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]")),
+    ("holds characters that nobody sees", re.compile(r"[\u200b\u2060\ufeff]{4,}")),
+)
+MAX_READ = 200_000
+"""Characters that are looked through."""
+
+
+def suspicions(text: str) -> tuple[str, ...]:
+    """What in a text looks like an attempt to command the model; nothing for most texts. A hint, not a verdict."""
+    read = text[:MAX_READ]
+    return tuple(dict.fromkeys(what for what, pattern in _SIGNS if pattern.search(read)))
