@@ -24,7 +24,7 @@ from homing.errors import NotFound
 from homing.files import Limits
 from homing.progress import Progress
 from homing.records import Hit, Metadata, Retrieved
-from homing.stores.store import MAX_LIMIT, Store
+from homing.stores.store import Store
 from homing.stores.users import MultiUserStore, checked_user
 
 PLACE = ("part", "chunk", "start", "end")
@@ -99,10 +99,8 @@ class KnowledgeBase:
         named = {} if files is None else {"document": [file_name(one) for one in files]}
         options = replace(
             self._options,
-            fusion="rrf",
             limit=limit,
             min_score=min_similarity,
-            depth=min(limit * 2, MAX_LIMIT),
             metadata_filter={"project": PROJECT, **named},
         )
         found = search(query, self._own.collection, store=self._store, embedder=self._models, options=options)
