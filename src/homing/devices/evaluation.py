@@ -11,8 +11,8 @@ from typing import Any
 from homing.devices.answer import Answer
 from homing.devices.lexicon.actions import NEGATIVE, POSITIVE
 from homing.devices.loading import load_home, read_json
-from homing.devices.meaning import meaning_of
 from homing.devices.retriever import DeviceRetriever
+from homing.devices.similarity import meaning_of
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import NotFound
 

@@ -16,7 +16,7 @@ from homing.devices.answer import Answer, DialogueState
 from homing.devices.device import Device, Room
 from homing.devices.home import Changes, Home
 from homing.devices.loading import HomeFile, load_home, read_home
-from homing.devices.parsing import DEADLINE
+from homing.devices.parsing.parse import DEADLINE
 from homing.devices.retriever import VECTOR_DEADLINE, DeviceRetriever
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import StoreCorrupt

@@ -10,13 +10,10 @@ from functools import cache
 
 from homing.devices.lexicon import words
 from homing.devices.lexicon.actions import ACTIONS, CARRIERS, PARTICLES, Action
-from homing.devices.lexicon.numbers import NUMBER, number_of
-from homing.devices.lexicon.properties import COLORS, EXTREMES, MODES, PROPERTIES, UNITS
-from homing.devices.lexicon.rooms import FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS
-from homing.devices.lexicon.types import ANY_DEVICE, TYPE_WORDS, TypeWord
+from homing.devices.lexicon.things import ANY_DEVICE, FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS, TYPE_WORDS, TypeWord
+from homing.devices.lexicon.values import COLORS, EXTREMES, MODES, NUMBER, PROPERTIES, UNITS, number_of
 from homing.devices.query import SpokenValue
-from homing.devices.spoken import singular
-from homing.devices.vocabulary import Vocabulary
+from homing.devices.vocabulary import Vocabulary, singular
 
 
 class Kind(StrEnum):
