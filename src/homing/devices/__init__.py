@@ -1,4 +1,9 @@
-"""From a spoken sentence to the devices and the command it means, with reasons."""
+"""From a spoken sentence to the devices and the command it means, with reasons.
+
+A sentence passes `parsing` (tokens, what is meant, clauses, phrases, rules), which knows words from `lexicon` and from
+the home's `vocabulary` and gives QueryIRs. `candidates` says which devices those speak of, `matching` which command of
+a device does it and with which value; `acting` decides whether to act, to ask or to refuse.
+"""
 
 from __future__ import annotations
 

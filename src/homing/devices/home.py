@@ -15,6 +15,16 @@ from homing.devices.lexicon.things import TYPE_WORDS, TypeWord
 from homing.devices.parsing.tokens import lex
 from homing.devices.vocabulary import Vocabulary, canonical_type, singular, spoken
 
+logger = logging.getLogger(__name__)
+
+_NOTHING = Vocabulary()
+How = Literal["exact", "alias", "homophone", "part", "fuzzy"]
+WORTH: dict[How, float] = {"exact": 1.0, "alias": 0.98, "homophone": 0.9, "part": 0.85, "fuzzy": 0.75}
+SURE_SLIP, MAYBE_SLIP = 0.8, 0.6
+"""Likeness from which a misheard name is taken for the name, and from which it is worth asking about."""
+COMMON = 2_000
+"""A pair of characters in more names than this tells nothing apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
@@ -27,7 +37,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedDevice:
     """A device with what the index worked out about it."""
 
     device: Device
@@ -45,7 +55,7 @@ class Home:
     def __init__(self, devices: Iterable[Device] = (), rooms: Iterable[Room] = ()) -> None:
         self.vocabulary = Vocabulary()
         self.names = NameIndex()
-        self.placed: dict[str, Placed] = {}
+        self.placed: dict[str, PlacedDevice] = {}
         self.by_type: dict[str, set[str]] = defaultdict(set)
         self.by_room: dict[str, set[str]] = defaultdict(set)
         self.by_floor: dict[str, set[str]] = defaultdict(set)
@@ -134,7 +144,7 @@ class Home:
         self._count += 1
         self._all = None
         classes = _classes(device, type_name)
-        self.placed[device.id] = Placed(device, type_name, classes, room, floor, content, self._count)
+        self.placed[device.id] = PlacedDevice(device, type_name, classes, room, floor, content, self._count)
         self.names.add(device)
         for name in device.names:
             self.vocabulary.add_name(name)
@@ -146,7 +156,7 @@ class Home:
                 if key:
                     index[key].add(device.id)
 
-    def _remove(self, placed: Placed) -> None:
+    def _remove(self, placed: PlacedDevice) -> None:
         device = placed.device
         del self.placed[device.id]
         self._all = None
@@ -207,19 +217,6 @@ def _classes_in_name(form: str, type_name: str) -> frozenset[str]:
     """What a name says about the kind of device: 卧室空调 is an air conditioner."""
     words = [token.type for token in lex(form, _NOTHING) if token.type is not None and type_name in token.type.types]
     return frozenset(word.main for word in words if word.main)
-
-
-_NOTHING = Vocabulary()
-
-
-logger = logging.getLogger(__name__)
-
-How = Literal["exact", "alias", "homophone", "part", "fuzzy"]
-WORTH: dict[How, float] = {"exact": 1.0, "alias": 0.98, "homophone": 0.9, "part": 0.85, "fuzzy": 0.75}
-SURE_SLIP, MAYBE_SLIP = 0.8, 0.6
-"""Likeness from which a misheard name is taken for the name, and from which it is worth asking about."""
-COMMON = 2_000
-"""A pair of characters in more names than this tells nothing apart."""
 
 
 @dataclass(frozen=True, slots=True)

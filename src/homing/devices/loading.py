@@ -100,19 +100,14 @@ def _read_folder(folder: Path) -> HomeFile:
             for name in ("area", "device", "floor")
             if (found := _find(folder, f"core.{name}_registry", f"{name}_registry"))
         }
-        devices, rooms = read_entities(read_json(registry), **parts)
-        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+        return _home(*read_entities(read_json(registry), **parts))
     listed = _find(folder, "devices", "home")
     if listed is None:
         raise NotFound(f"{folder} holds no devices.json, devices.jsonl, home.json or core.entity_registry")
     places = _find(folder, "rooms", "areas")
     profiles = _find(folder, "spec", "profiles")
-    return _read_data(
-        read_json(listed),
-        listed,
-        places=read_json(places) if places else None,
-        profiles=load_profiles(profiles) if profiles else None,
-    )
+    known = load_profiles(profiles) if profiles else None
+    return _read_data(read_json(listed), listed, places=read_json(places) if places else None, profiles=known)
 
 
 def _find(folder: Path, *names: str) -> Path | None:
@@ -124,10 +119,9 @@ def _read_data(
 ) -> HomeFile:
     _check_text(data, path)
     if isinstance(data, Mapping) and "items" in data:
-        return HomeFile(tuple(_with_usual(read_items(data["items"], data.get("rooms") or places))))
+        return _home(read_items(data["items"], data.get("rooms") or places))
     if isinstance(data, Mapping) and "entities" in data.get("data", {}):
-        devices, rooms = read_entities(data)
-        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+        return _home(*read_entities(data))
     if isinstance(data, Mapping):
         profiles = profiles or _profiles(data.get("profiles") or [], path)
         places = data.get("rooms") or data.get("areas") or places
@@ -137,12 +131,8 @@ def _read_data(
     if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidArgument(f'{path} lists no devices; expected a list of objects or {{"devices": […]}}')
     if any("entity_id" in row or "area_id" in row for row in rows):
-        devices, rooms = read_entity_rows(rows, places)
-        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
-    return HomeFile(
-        tuple(_with_usual([_device(row, profiles or {}, path, number) for number, row in enumerate(rows, 1)])),
-        tuple(_rooms(places, path)),
-    )
+        return _home(*read_entity_rows(rows, places))
+    return _home([_device(row, profiles or {}, path, at) for at, row in enumerate(rows, 1)], _rooms(places, path))
 
 
 def _device(row: Mapping[str, Any], profiles: Mapping[str, tuple[CommandSpec, ...]], path: Path, number: int) -> Device:
@@ -195,13 +185,15 @@ def _rooms(places: Any, path: Path) -> list[Room]:
         raise InvalidArgument(f"{path}: rooms: {_first(error)}") from None
 
 
-def _with_usual(devices: Iterable[Device]) -> list[Device]:
-    return [
+def _home(devices: Iterable[Device], rooms: Iterable[Room] = ()) -> HomeFile:
+    """A home whose devices have commands: those that they came with, or the usual ones of their type."""
+    able = [
         device
         if device.commands or device.members
         else device.model_copy(update={"commands": usual_commands(canonical_type(device.type))})
         for device in devices
     ]
+    return HomeFile(tuple(able), tuple(rooms))
 
 
 def _check_text(data: Any, path: Path) -> None:

@@ -36,6 +36,10 @@ BY_TYPE = {
     "humidifier": "humidity", "water_heater": "temperature", "valve": "position", "air_purifier": "speed",
 }  # fmt: skip
 """What is meant by "up", "down" or a number where the sentence does not say: 调高空调 is its temperature."""
+NUMERIC = frozenset({"int", "integer", "float", "number", "double", "percent", "percentage", "level", "range"})
+WORDED = frozenset({"enum", "string", "str", "text", "color", "colour", "mode"})
+STEP = 0.1
+"""Share of the range that "a bit brighter" moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,16 @@ def filter_by_capability(
     return kept
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a device of some type is asked for: the action as text and concepts, the property it is about, the value."""
+
+    action: str
+    concepts: frozenset[str]
+    property: str | None
+    value: SpokenValue | None
+
+
 def best_command(
     commands: Sequence[CommandSpec],
     type_name: str,
@@ -86,72 +100,68 @@ def best_command(
     threshold: float = THRESHOLD,
 ) -> Match | None:
     """The command that fits best, or None. Ties go to the one listed first."""
-    action, asked, property_name = _asked(ir, type_name)
+    asked = _asked(ir, type_name)
     similar = similarity_func or default_similarity()
     said = spoken(ir.raw)
-    feature = [word for text in meaning_of(ir.action).rest for word in text.split()] if asked else []
-    threshold = threshold if asked else max(threshold, UNKNOWN_VERB)
+    feature = [word for text in meaning_of(ir.action).rest for word in text.split()] if asked.concepts else []
+    threshold = threshold if asked.concepts else max(threshold, UNKNOWN_VERB)
     best: Match | None = None
     for command in commands:
         does = command_meaning(command)
-        if not _possible(asked, property_name, ir.value, command, does):
+        if not _possible(asked, command, does):
             continue
         texts = wordings(command)
         if feature and not all(any(_holds(text, word) for text in texts) for word in feature):
             continue
-        if not asked and not _knows_words(ir.action, command, does):
+        if not asked.concepts and not _knows_words(ir.action, command, does):
             continue
         if isinstance(similar, VectorSimilarity):
-            likeness = similar.best(action, texts)
+            likeness = similar.best(asked.action, texts)
         else:
-            likeness = max(similar(action, text) for text in texts)
+            likeness = max(similar(asked.action, text) for text in texts)
         if likeness < threshold:
             continue
-        fitted = _fitted(asked, ir.value, command)
-        rank = likeness + _agreement(asked, property_name, does, command, ir.value, said, fitted)
+        fitted = _fitted(asked, command)
+        rank = likeness + _agreement(asked, does, said, fitted)
         if best is None or rank > best.rank:
             best = Match(command, likeness, rank, fitted)
     return best
 
 
-def _asked(ir: QueryIR, type_name: str) -> tuple[str, frozenset[str], str | None]:
-    """The action as text and concepts for this type of device, and the property it is about."""
+def _asked(ir: QueryIR, type_name: str) -> _Asked:
     meant = meaning_of(ir.action)
-    concepts, property_name = meant.concepts, ir.property or next(iter(meant.properties), None)
+    action, concepts, property_name = ir.action, meant.concepts, ir.property or next(iter(meant.properties), None)
     if type_name == "cover" and concepts & {"up", "down"} and property_name is None and ir.value is None:
         # Blinds go up by opening.
         concepts = frozenset({"open" if "up" in concepts else "close"})
-        return canonical(concepts, None, None, is_chinese(ir.action)), concepts, None
-    if property_name is None and concepts & {"set", "up", "down"}:
-        property_name = BY_TYPE.get(type_name)
-        if property_name is not None:
-            words = PROPERTY_WORDS[property_name]
-            return canonical(concepts, words, property_name, is_chinese(ir.action)), concepts, property_name
-    return ir.action, concepts, property_name
+        action = canonical(concepts, None, None, is_chinese(ir.action))
+    elif property_name is None and concepts & {"set", "up", "down"} and type_name in BY_TYPE:
+        property_name = BY_TYPE[type_name]
+        action = canonical(concepts, PROPERTY_WORDS[property_name], property_name, is_chinese(ir.action))
+    return _Asked(action, concepts, property_name, ir.value)
 
 
-def _possible(
-    asked: frozenset[str], property_name: str | None, value: SpokenValue | None, command: CommandSpec, does: Meaning
-) -> bool:
+def _possible(asked: _Asked, command: CommandSpec, does: Meaning) -> bool:
     """What no likeness can outweigh: the opposite direction, another property, a value where none is taken."""
-    if opposed(asked, does.concepts):
+    concepts = asked.concepts
+    if opposed(concepts, does.concepts):
         return False
-    if "toggle" in does.concepts and "toggle" not in asked:
+    if "toggle" in does.concepts and "toggle" not in concepts:
         return False
-    moves = asked & {"set", "up", "down"}
-    if moves and property_name and does.properties and property_name not in does.properties:
+    moves = concepts & {"set", "up", "down"}
+    if moves and asked.property and does.properties and asked.property not in does.properties:
         return False
-    if "set" in asked and value is not None and not takes_values(command):
+    if "set" in concepts and asked.value is not None and not takes_values(command):
         return False
-    if not asked or not does.concepts:
+    if not concepts or not does.concepts:
         return True
-    if asked & {"up", "down"} and "set" in does.concepts:
+    if concepts & {"up", "down"} and "set" in does.concepts:
         return takes_values(command)
-    if "query" in asked:
+    if "query" in concepts:
         return "query" in does.concepts
-    if "set" in asked:
+    if "set" in concepts:
         return bool(does.concepts & {"set", "up", "down"}) or (takes_values(command) and "query" not in does.concepts)
-    return bool(accepted(asked) & does.concepts)
+    return bool(accepted(concepts) & does.concepts)
 
 
 def _holds(text: str, word: str) -> bool:
@@ -168,38 +178,31 @@ def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:
     return any(said & set(tokens(text)) for text in (command.description, *command.synonyms))
 
 
-def _fitted(asked: frozenset[str], value: SpokenValue | None, command: CommandSpec) -> Fitted:
-    if value is not None:
-        fitted = fit(value, command) if takes_values(command) else Fitted()
-        downwards = fitted.change is not None and "down" in asked
+def _fitted(asked: _Asked, command: CommandSpec) -> Fitted:
+    concepts = asked.concepts
+    if asked.value is not None:
+        fitted = fit(asked.value, command) if takes_values(command) else Fitted()
+        downwards = fitted.change is not None and "down" in concepts
         return replace(fitted, change=-abs(fitted.change or 0.0)) if downwards else fitted
-    if asked & {"up", "down"} and takes_values(command):
-        return Fitted(change=nudge(command, "up" in asked))
+    if concepts & {"up", "down"} and takes_values(command):
+        return Fitted(change=nudge(command, "up" in concepts))
     for option in command.value_list:
         means = meaning_of(f"{option.value}").concepts | meaning_of(option.description).concepts
-        if means & asked and not opposed(asked, means):
+        if means & concepts and not opposed(concepts, means):
             return Fitted(value=option.value)
     return Fitted()
 
 
-def _agreement(
-    asked: frozenset[str],
-    property_name: str | None,
-    does: Meaning,
-    command: CommandSpec,
-    value: SpokenValue | None,
-    said: str,
-    fitted: Fitted,
-) -> float:
+def _agreement(asked: _Asked, does: Meaning, said: str, fitted: Fitted) -> float:
     """What decides between commands that are all alike enough: the same verb, the property, the words, the value."""
-    score = 0.2 if asked & does.concepts else 0.0
-    if property_name is not None:
-        score += 0.3 if property_name in does.properties else 0.0
-    elif does.properties and not asked & {"set", "up", "down", "query"}:
+    score = 0.2 if asked.concepts & does.concepts else 0.0
+    if asked.property is not None:
+        score += 0.3 if asked.property in does.properties else 0.0
+    elif does.properties and not asked.concepts & {"set", "up", "down", "query"}:
         score -= 0.2
     mentioned = [word for word in does.rest if word in said]
     score += 0.15 * bool(mentioned) - 0.15 * bool(does.rest and not mentioned)
-    if value is not None and fitted.allowed is not None:
+    if asked.value is not None and fitted.allowed is not None:
         score -= 0.25
     return score
 
@@ -214,12 +217,6 @@ def _with_command(candidate: Candidate, match: Match) -> Candidate:
         change=match.fitted.change,
         explanation=f"{candidate.explanation}; {match.command.id} {match.likeness:.2f}".lstrip("; "),
     )
-
-
-NUMERIC = frozenset({"int", "integer", "float", "number", "double", "percent", "percentage", "level", "range"})
-WORDED = frozenset({"enum", "string", "str", "text", "color", "colour", "mode"})
-STEP = 0.1
-"""Share of the range that "a bit brighter" moves."""
 
 
 @dataclass(frozen=True, slots=True)

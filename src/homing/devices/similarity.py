@@ -28,6 +28,11 @@ from homing.vectors import Matrix, score_of
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BOTH_WAYS = re.compile(r"\bon (?:or )?off\b|\bopen (?:or )?close\b|打开或关闭|打开关闭|开启关闭")
 _NOTHING = Vocabulary()
+SimilarityFunc = Callable[[str, str], float]
+"""Likeness of an action and a text of a command, comparable with a threshold of 0.5."""
+COLLECTION = "commands"
+SPARE = 20
+"""Commands looked at beyond those wanted: some may go the other way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +93,6 @@ def wordings(command: CommandSpec) -> tuple[str, ...]:
             texts += (f"{CANONICAL[concept][0]}{chinese}", f"{CANONICAL[concept][1]} {english}")
             texts += SPECIAL.get((concept, name), ())
     return tuple(dict.fromkeys(texts))
-
-
-SimilarityFunc = Callable[[str, str], float]
-"""Likeness of an action and a text of a command, comparable with a threshold of 0.5."""
 
 
 class VectorSimilarity:
@@ -160,11 +161,6 @@ def word_similarity(a: str, b: str) -> float:
         return 1.0
     left, right = set(tokens(a)), set(tokens(b))
     return len(left & right) / len(left | right) if left | right else 0.0
-
-
-COLLECTION = "commands"
-SPARE = 20
-"""Commands looked at beyond those wanted: some may go the other way."""
 
 
 @dataclass(frozen=True, slots=True)

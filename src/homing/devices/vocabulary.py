@@ -10,6 +10,23 @@ from homing.devices.device import Room
 from homing.devices.lexicon.things import MACHINE_TYPES, ROOM_CONCEPTS, TYPE_WORDS, TypeWord, floor_number
 from homing.text.folding import fold
 
+_CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_CONTRACTIONS = (
+    (re.compile(r"\b(what|it|that|there|which|how|who|where|let)'s\b"), r"\1 is"),
+    (re.compile(r"\b(do|does|did|is|are|should|must|would|could)n't\b"), r"\1 not"),
+    (re.compile(r"\b(do|does|did)nt\b"), r"\1 not"),
+    (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"\b(i)'(?:d|ll|m)\b"), r"\1"),
+    (re.compile(r"'s\b|s'(?=\s|$)"), lambda found: "" if found[0] == "'s" else "s"),
+)
+_EMOJI = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]+")
+_JOINTS = re.compile(r"[_\-/'\"“”‘’「」『』《》()\[\]{}*#~`^|\\<>]+")
+# A full stop inside 20.5 is part of the number; any other ends a sentence.
+_STOP = re.compile(r"\.(?!\d)|(?<!\d)\.")
+_SPACES = re.compile(r"\s+")
+_SPACE_BY_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
+
 
 class Vocabulary:
     """Looks words up in the lists of a home. Names, rooms and types may come and go; a lookup costs the same."""
@@ -120,24 +137,6 @@ def canonical_type(name: str) -> str:
 
 def _unique(places: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(places))
-
-
-_CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_CONTRACTIONS = (
-    (re.compile(r"\b(what|it|that|there|which|how|who|where|let)'s\b"), r"\1 is"),
-    (re.compile(r"\b(do|does|did|is|are|should|must|would|could)n't\b"), r"\1 not"),
-    (re.compile(r"\b(do|does|did)nt\b"), r"\1 not"),
-    (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(i)'(?:d|ll|m)\b"), r"\1"),
-    (re.compile(r"'s\b|s'(?=\s|$)"), lambda found: "" if found[0] == "'s" else "s"),
-)
-_EMOJI = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]+")
-_JOINTS = re.compile(r"[_\-/'\"“”‘’「」『』《》()\[\]{}*#~`^|\\<>]+")
-# A full stop inside 20.5 is part of the number; any other ends a sentence.
-_STOP = re.compile(r"\.(?!\d)|(?<!\d)\.")
-_SPACES = re.compile(r"\s+")
-_SPACE_BY_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
 
 
 def spoken(text: str) -> str:

@@ -16,7 +16,7 @@ from homing.devices.vocabulary import Vocabulary, canonical_type, is_chinese, sp
 SURE, PARTLY, LOST = 0.85, 0.6, 0.3
 """Confidence with everything understood, with words nobody knows, and without an action."""
 
-LONGEST = 500
+MAX_CHARACTERS = 500
 """Characters of the longest sentence that is read. A longer text is no command, and half of it might mean another."""
 
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
@@ -25,7 +25,7 @@ SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     """Every command of a sentence, in order; at least one QueryIR, without an action where there is none."""
     form = spoken(text)
-    if len(form) > LONGEST:
+    if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
     tokens = _shared_heads(_with_a_verb(form, vocabulary), vocabulary)
     commands = carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])

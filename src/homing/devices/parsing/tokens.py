@@ -15,6 +15,9 @@ from homing.devices.lexicon.values import COLORS, EXTREMES, MODES, NUMBER, PROPE
 from homing.devices.query import SpokenValue
 from homing.devices.vocabulary import Vocabulary, singular
 
+NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
+CLASSIFIERS = frozenset("个盏台扇只把座部间首")
+
 
 class Kind(StrEnum):
     """What a word may be; one word may be several."""
@@ -77,8 +80,6 @@ class Token:
 
 INFLECTED = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.ANY_DEVICE, Kind.PROPERTY, Kind.ACTION, Kind.CARRIER)
 """English words that are also found with an s: lights, and the verbs of descriptions (opens, turns)."""
-
-NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
 
 
 def lex(form: str, vocabulary: Vocabulary, *, without: frozenset[str] = frozenset()) -> list[Token]:
@@ -205,9 +206,6 @@ def _numbers(form: str, start: int) -> Iterator[Token]:
         yield _value(form, start, after, SpokenValue(number=number, unit=UNITS[unit] or None))
     elif _stands_alone(form, start, end):
         yield _value(form, start, end, SpokenValue(number=number))
-
-
-CLASSIFIERS = frozenset("个盏台扇只把座部间首")
 
 
 def _value(form: str, start: int, end: int, value: SpokenValue) -> Token:
