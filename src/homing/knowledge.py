@@ -5,7 +5,6 @@ It is the door to a user's uploads that specification 004 describes; the uploads
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from functools import cached_property
 from homing.documents.records import COLLECTION, Namespace
 from homing.documents.records import COLLECTION as CHUNKS
 from homing.documents.service import DocumentService
-from homing.documents.uploading import PROJECT, FileInfo, Uploaded, file_name
+from homing.documents.uploading import PROJECT, FileInfo, Source, Uploaded, file_name
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine, ModelsInUse
 from homing.engine.engine import check_transactional
@@ -29,6 +28,9 @@ from homing.stores.users import MultiUserStore, checked_user
 
 PLACE = ("part", "chunk", "start", "end")
 """What the metadata of a hit says, beside the name of the file."""
+EMPTY = "暂无相关参考资料"
+# A passage that looks like the heading of another one would pass for it.
+_HEADING = re.compile(r"^(\s*)(#+\s*资料)", re.MULTILINE)
 
 
 class KnowledgeBase:
@@ -71,13 +73,7 @@ class KnowledgeBase:
         user = self._store.user_id if isinstance(self._store, MultiUserStore) else ""
         return DocumentService(Engine(self._store, self._models, user=user, background=False), owner=self._own.owner)
 
-    def upload(
-        self,
-        source: str | os.PathLike[str] | bytes,
-        filename: str | None = None,
-        *,
-        progress: Progress | None = None,
-    ) -> Uploaded:
+    def upload(self, source: Source, filename: str | None = None, *, progress: Progress | None = None) -> Uploaded:
         """Read a file (txt, md, pdf, docx, xlsx, epub) and keep its passages; see `DocumentService.upload`."""
         return self._documents.upload(source, filename, limits=self._limits, progress=progress)
 
@@ -132,12 +128,6 @@ class KnowledgeBase:
 def _place(hit: Hit) -> Metadata:
     place = {name: hit.metadata[name] for name in PLACE if name in hit.metadata}
     return {"fileName": hit.metadata["document"], "part": "", **place}
-
-
-EMPTY = "暂无相关参考资料"
-
-# A passage that looks like the heading of another one would pass for it.
-_HEADING = re.compile(r"^(\s*)(#+\s*资料)", re.MULTILINE)
 
 
 def prompt_block(hits: Iterable[Hit]) -> str:

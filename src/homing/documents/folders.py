@@ -33,6 +33,8 @@ STEPS = (
 )
 # A file written in the same instant as it was read may change again without its time stamp moving.
 SETTLED_NS = 2_000_000_000
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
+MAX_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,9 @@ class FollowedFolder:
         found = self._documents.search(
             self.project, query, mode=asked.mode, top_k=asked.limit, min_score=asked.min_score
         )
-        return found.with_hits([self._placed(hit) for hit in found])
+        names = {hit.metadata["document_id"] for hit in found}
+        texts = {name: self._documents.text(self.project, name) for name in names}
+        return found.with_hits([_placed(hit, texts[hit.metadata["document_id"]]) for hit in found])
 
     def _follow(self, name: str, path: Path, stamp: _Stamp | None, there: bool, report: Refreshed) -> None:
         try:
@@ -133,10 +137,11 @@ class FollowedFolder:
         # The stamp comes last: a file counts as read only when everything about it is in place.
         _keep(self._engine.database, self.project, name, _Stamp(stat.st_size, stat.st_mtime_ns, seen))
 
-    def _placed(self, hit: Hit) -> Hit:
-        name, start = hit.metadata["document_id"], hit.metadata["start_offset"]
-        line = self._documents.text(self.project, name).count("\n", 0, start) + 1
-        return replace(hit, metadata={"path": name, "line": line, "start": start, "end": hit.metadata["end_offset"]})
+
+def _placed(hit: Hit, text: str) -> Hit:
+    start, end = hit.metadata["start_offset"], hit.metadata["end_offset"]
+    place = {"path": hit.metadata["document_id"], "line": text.count("\n", 0, start) + 1, "start": start, "end": end}
+    return replace(hit, metadata=place)
 
 
 def _stamps(database: Database, project: str) -> dict[str, _Stamp]:
@@ -220,10 +225,6 @@ def import_folder(folder: Path, save: Callable[[str, str], Saved], progress: Pro
     if progress is not None:
         progress(len(paths), len(paths))
     return Imported(tuple(written), tuple(unchanged), tuple(skipped), tuple(notes), chunks)
-
-
-SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
-MAX_BYTES = 32 * 1024 * 1024
 
 
 def files_below(folder: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:

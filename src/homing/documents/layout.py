@@ -18,10 +18,14 @@ from homing.stores.arguments import is_encodable
 from homing.text.paragraphs import MAX_TOKENS, MIN_CHARS, Paragraph, paragraphs
 from homing.text.windows import windows
 
-SHORTEST = 8_192
-LONGEST = 32_768
+MIN_BLOCK = 8_192
+MAX_BLOCK = 32_768
 """Characters of a block. Between the two it ends before a chunk that is chosen by what it says, one in 32: so the
 borders fall on the same places again after an edit further up."""
+PARAGRAPHS, WINDOWS = "paragraphs", "windows"
+"""How a document is cut: what people write by paragraph, what was uploaded in windows that overlap."""
+_SPOKEN = re.compile(r"[“「『\"—]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BlockChunks:
     """The chunks of a block, column by column, with offsets counted from its start.
 
     Plain tuples of numbers are nothing to the garbage collector; a hundred thousand objects would make it halt the
@@ -59,9 +63,9 @@ class Held:
     updated: tuple[float, ...]
 
     @staticmethod
-    def of(chunks: Sequence[Placed], shift: int = 0) -> Held:
+    def of(chunks: Sequence[Placed], shift: int = 0) -> BlockChunks:
         """Chunks, moved by so many characters."""
-        return Held(
+        return BlockChunks(
             tuple([one.number for one in chunks]),
             tuple([one.start + shift for one in chunks]),
             tuple([one.end + shift for one in chunks]),
@@ -84,7 +88,7 @@ class NewBlock:
     text: str
     length: int
     wide: int
-    chunks: Held
+    chunks: BlockChunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Stored:
 
     text: str = ""
     blocks: tuple[Block, ...] = ()
-    chunks: tuple[Held, ...] = ()
+    chunks: tuple[BlockChunks, ...] = ()
 
     def starts(self) -> list[int]:
         """Where each block begins, and where the last one ends."""
@@ -129,7 +133,7 @@ def rewrite(
     return Rewrite(first + front, len(stored.blocks) - last + back, fresh[front : len(fresh) - back])
 
 
-def _kept(stored: Stored, starts: Sequence[int], at: int) -> tuple[int, str, Held]:
+def _kept(stored: Stored, starts: Sequence[int], at: int) -> tuple[int, str, BlockChunks]:
     """A stored block as it would be written."""
     length, held = stored.blocks[at].length, stored.chunks[at]
     reach = max(length, *held.ends) if held.ends else length
@@ -167,6 +171,11 @@ def common_end(old: str, new: str, most: int, step: int = 1 << 16) -> int:
     return at
 
 
+def utf16_length(text: str) -> int:
+    """How many units a text has in UTF-16."""
+    return len(text) + wide_characters(text)
+
+
 def wide_characters(text: str) -> int:
     """How many characters take two units in UTF-16."""
     if text.isascii() or max(text) < "\U00010000":
@@ -178,7 +187,7 @@ def _cut(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> Iterator
     held: list[Placed] = []
     for one in chunks:
         size = one.start - start
-        if held and (size > LONGEST or (size > SHORTEST and one.digest[0] < 8)):
+        if held and (size > MAX_BLOCK or (size > MIN_BLOCK and one.digest[0] < 8)):
             yield _block(text, start, one.start, held)
             start, held = one.start, []
         held.append(one)
@@ -188,14 +197,7 @@ def _cut(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> Iterator
 
 def _block(text: str, start: int, stop: int, chunks: Sequence[Placed]) -> NewBlock:
     reach = max([stop, *(one.end for one in chunks)])
-    return NewBlock(text[start:reach], stop - start, wide_characters(text[start:stop]), Held.of(chunks, -start))
-
-
-PARAGRAPHS, WINDOWS = "paragraphs", "windows"
-"""How a document is cut: what people write by paragraph, what was uploaded in windows that overlap."""
-
-_SPOKEN = re.compile(r"[“「『\"—]")
-_HALF = re.compile("[\ud800-\udfff]")
+    return NewBlock(text[start:reach], stop - start, wide_characters(text[start:stop]), BlockChunks.of(chunks, -start))
 
 
 @dataclass(frozen=True, slots=True)

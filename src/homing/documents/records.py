@@ -49,7 +49,7 @@ def record_of(row: Row, collection: str, number: int, text: str, place: Metadata
 
 def records_of(row: Row, stored: Stored, collection: str) -> Iterator[VectorRecord]:
     """The records of a document, in its order. Windows of a file also say where in it they stand."""
-    about = About.read(row.about) if row.cut == WINDOWS else None
+    about = SourceFile.read(row.about) if row.cut == WINDOWS else None
     for order, one in enumerate(stored.placed()):
         place = None
         if about is not None:
@@ -101,7 +101,7 @@ class ProjectInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class SourceFile:
     """The format of a file, when it was uploaded, and where its pages, sheets or chapters begin in the text.
 
     A document that was not uploaded has none of these.
@@ -112,21 +112,21 @@ class About:
     parts: tuple[tuple[int, str], ...] = ()
 
     @staticmethod
-    def of(read: FileText, uploaded_at: float) -> About:
+    def of(read: FileText, uploaded_at: float) -> SourceFile:
         """What is to be known of a file that was just read."""
-        return About(read.format, uploaded_at, tuple((part.start, part.name) for part in read.parts))
+        return SourceFile(read.format, uploaded_at, tuple((part.start, part.name) for part in read.parts))
 
     @staticmethod
-    def read(kept: str) -> About:
+    def read(kept: str) -> SourceFile:
         """As it was kept."""
         fields = json.loads(kept)
-        return About(**{**fields, "parts": tuple((start, name) for start, name in fields.get("parts", ()))})
+        return SourceFile(**{**fields, "parts": tuple((start, name) for start, name in fields.get("parts", ()))})
 
     def keep(self) -> str:
         """As it is kept."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
-    def edited(self) -> About:
+    def edited(self) -> SourceFile:
         """What is still true after somebody has changed the text: its pages are no longer where they were."""
         return replace(self, parts=())
 

@@ -27,6 +27,10 @@ LOOK = 0.05
 """Seconds between two looks at a batch that somebody else is at."""
 TOLERANCE = 1e-3
 """How far the squared length of a stored vector may be from 1."""
+PAGE = 500
+ROUNDS = 5
+"""How often a document is looked at that somebody writes meanwhile."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +184,6 @@ class Reindexer:
 def _is_damaged(vector: Vector) -> bool:
     length = float(vector @ vector)
     return not abs(length - 1) <= TOLERANCE
-
-
-PAGE = 500
-ROUNDS = 5
-"""How often a document is looked at that somebody writes meanwhile."""
-
-T = TypeVar("T")
 
 
 def disagreements(database: Database, store: Store, namespace: Namespace | None = None) -> Iterator[str]:

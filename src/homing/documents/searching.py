@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from homing.documents import archive
-from homing.documents.archive import Found
-from homing.documents.layout import wide_characters
+from homing.documents.archive import FoundChunk
+from homing.documents.layout import utf16_length
 from homing.documents.records import Namespace
 from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
@@ -23,11 +23,16 @@ from homing.text.words import cut, is_character, is_run
 
 SPARE = 10
 """Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""
-MOST = MAX_LIMIT - SPARE
+MAX_REACH = MAX_LIMIT - SPARE
 FURTHER = 10
 """How many times more matches are looked through, where too few of them are what was asked for."""
 
 Offsets = Literal["characters", "utf-16"]
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|「([^」]+)」|『([^』]+)』|＂([^＂]+)＂')
+_SPACE = re.compile(r"\s")
+LENGTH = 120
+BEFORE = 30
+"""Characters shown, and how many of them stand before the first thing that was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,8 @@ class Query:
         for name, value in (("top_k", self.top_k), ("offset", self.offset)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InvalidArgument(f"{name} is a whole number and not negative; got {value!r}")
-        if self.reach > MOST:
-            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MOST} hits can be paged through")
+        if self.reach > MAX_REACH:
+            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MAX_REACH} hits can be paged through")
         if self.min_score is not None and not -1 <= self.min_score <= 1:
             raise InvalidArgument(f"min_score is between -1 and 1, or None; got {self.min_score!r}")
 
@@ -115,7 +120,7 @@ class Searcher:
                 break
         return (begun or found).with_hits(kept)
 
-    def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, Found]]:
+    def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, FoundChunk]]:
         """The hits whose chunk is still there, with what the document says now."""
         ids = [hit.id for hit in hits]
         known = self._engine.database.read(lambda transaction: archive.look_up(transaction, self._own.owner, ids))
@@ -134,49 +139,29 @@ def _by_words(found: Retrieved, hit: Hit) -> bool:
     return found.mode != "semantic" or hit.score is None
 
 
-def _described(hit: Hit, found: Found, query: Query, *, by_words: bool) -> Hit:
-    return replace(hit, text=found.text, metadata=_metadata(found, query, hit.pending, by_words=by_words))
-
-
-def _metadata(found: Found, query: Query, pending: bool, *, by_words: bool) -> Mapping[str, Any]:
+def _described(hit: Hit, found: FoundChunk, query: Query, *, by_words: bool) -> Hit:
+    """A hit as its document has it now. Places are counted as asked for, and those of highlights in the document."""
     marked = places(query.text, found.text) if by_words else []
     shown = snippet(found.text, marked)
-    count = Counted(found, query.offsets)
-    return {
+    wide = query.offsets == "utf-16"
+    length: Callable[[str], int] = utf16_length if wide else len
+    start = found.unit + utf16_length(found.before) if wide else found.start
+
+    def spans_of(text: str, spans: Sequence[Span], start: int = 0) -> list[list[int]]:
+        return [[start + length(text[: one.start]), start + length(text[: one.end])] for one in spans]
+
+    metadata = {
         "document_id": found.document.id,
         "project_id": found.document.project,
-        "start_offset": count.at(0),
-        "end_offset": count.at(len(found.text)),
+        "start_offset": start,
+        "end_offset": start + length(found.text),
         "updated_at": found.updated,
-        "pending": pending,
+        "pending": hit.pending,
         "snippet": shown.text,
-        "snippet_highlights": [list(_spans(shown.text, one, query.offsets)) for one in shown.highlights],
-        "highlights": [[count.at(one.start), count.at(one.end)] for one in marked],
+        "snippet_highlights": spans_of(shown.text, shown.highlights),
+        "highlights": spans_of(found.text, marked, start),
     }
-
-
-def _spans(text: str, span: Span, offsets: Offsets) -> tuple[int, int]:
-    if offsets == "characters":
-        return span.start, span.end
-    return span.start + wide_characters(text[: span.start]), span.end + wide_characters(text[: span.end])
-
-
-class Counted:
-    """Places of a chunk, counted in its document as asked for."""
-
-    def __init__(self, found: Found, offsets: Offsets) -> None:
-        self._found = found
-        self._wide = offsets == "utf-16"
-        self._start = found.start
-        if self._wide:
-            self._start = found.unit + len(found.before) + wide_characters(found.before)
-
-    def at(self, place: int) -> int:
-        """Where the character at this place of the chunk is in the document."""
-        return self._start + place + (wide_characters(self._found.text[:place]) if self._wide else 0)
-
-
-_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|「([^」]+)」|『([^』]+)』|＂([^＂]+)＂')
+    return replace(hit, text=found.text, metadata=metadata)
 
 
 def phrases(query: str) -> list[str]:
@@ -228,13 +213,6 @@ def _phrase_places(wanted: Sequence[str], text: str) -> list[Span]:
 
 def _joined(text: str) -> str:
     return f" {' '.join(tokens(text))} "
-
-
-_SPACE = re.compile(r"\s")
-
-LENGTH = 120
-BEFORE = 30
-"""Characters shown, and how many of them stand before the first thing that was found."""
 
 
 @dataclass(frozen=True, slots=True)

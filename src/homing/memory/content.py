@@ -30,6 +30,10 @@ COLLECTIONS = ("knowledge", "observation", "reflection", "learning")
 """What can be remembered and recalled."""
 
 EmbedCallback = Callable[[EmbedRequest], None]
+RESERVED = frozenset({"session_key", "category", "tags"})
+"""Metadata keys that memory itself fills; a caller's metadata cannot overwrite them."""
+SessionKey = str | int | float | bool
+"""What names a session; it is kept, and compared, as text."""
 
 
 class ContentStore:
@@ -51,13 +55,9 @@ class ContentStore:
 
     def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
         """The entries that exist, by id."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)",
-                collection,
-                checked_names(ids, "id"),
-            )
-        )
+        wanted = checked_names(ids, "id")
+        statement = "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)"
+        found = self._database.read(lambda transaction: transaction.rows(statement, collection, wanted))
         return {entry.id: entry for entry in self._entries(collection, found)}
 
     def list(
@@ -68,15 +68,12 @@ class ContentStore:
         if limit < 0 or offset < 0:
             raise InvalidArgument("limit and offset must not be negative")
         session = "" if session_key is None else session_text(session_key)
+        asked = (collection, int(session_key is None), session, limit, offset)
         found = self._database.read(
             lambda transaction: transaction.rows(
                 "SELECT id, created, updated FROM memories WHERE collection = $1 AND ($2 = 1 OR session_key = $3) "
                 "ORDER BY created DESC, id LIMIT $4 OFFSET $5",
-                collection,
-                int(session_key is None),
-                session,
-                limit,
-                offset,
+                *asked,
             )
         )
         return self._entries(collection, found)
@@ -171,10 +168,7 @@ class ContentStore:
                 "INSERT INTO memories(collection, id, session_key, created, updated) VALUES ($1, $2, $3, $4, $4) "
                 "ON CONFLICT(collection, id) DO UPDATE SET session_key = excluded.session_key, "
                 "updated = excluded.updated RETURNING created",
-                collection,
-                entry.id,
-                entry.session_key,
-                now,
+                *(collection, entry.id, entry.session_key, now),
             )
             kept.write([entry.record], transaction)
             return replace(entry, created=created, updated=now)
@@ -228,13 +222,6 @@ class MemoryStore(ContentStore):
     def save_reflection(self, text: str, **fields: Any) -> Entry:
         """Remember a conclusion drawn in a session."""
         return self.add("reflection", text, **fields)
-
-
-RESERVED = frozenset({"session_key", "category", "tags"})
-"""Metadata keys that memory itself fills; a caller's metadata cannot overwrite them."""
-
-SessionKey = str | int | float | bool
-"""What names a session; it is kept, and compared, as text."""
 
 
 @dataclass(frozen=True, slots=True)

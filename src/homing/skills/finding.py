@@ -61,7 +61,8 @@ def find(
     )
     places = _places(index, found, set(named), limit) if limit else []
     fitting = [place for place in places if threshold is None or place.score >= threshold]
-    shown = list(_passages(fitting))
+    bodies = [one for place in fitting for one in (place.body.nearest, place.body.worded) if one is not None]
+    shown = list(dict.fromkeys(bodies))
     texts = {one.id: one.text for one in index.store.get(PASSAGES, shown, embeddings=False)} if shown else {}
     hits = tuple(_hit(query, place, texts) for place in fitting)
     outcome = found.outcome
@@ -140,11 +141,6 @@ def _say_the_same(one: VectorRecord, other: VectorRecord) -> bool:
     if one.embedding is None or other.embedding is None:
         return False
     return float(one.embedding @ other.embedding) >= SAME_COSINE
-
-
-def _passages(places: Sequence[_Place]) -> Iterator[str]:
-    for place in places:
-        yield from {one for one in (place.body.nearest, place.body.worded) if one is not None}
 
 
 def _hit(query: str, place: _Place, texts: Mapping[str, str]) -> SkillHit:

@@ -18,12 +18,23 @@ from homing.records import Metadata, VectorRecord
 from homing.skills.skill import Skill, head_text
 from homing.stores.store import SearchOptions
 from homing.text.folding import fold
-from homing.text.paragraphs import Paragraph, paragraphs
+from homing.text.paragraphs import paragraphs
 
 log = logging.getLogger(__name__)
 
 PAGE = 1_000
 """Records read at once."""
+HEADS = "skills"
+"""The collection of the heads. Their metadata is all that is known of a skill, and their ids are the skills'."""
+PASSAGES = "skills.passages"
+NAME_KEY = "name_key"
+"""The metadata that an exact name is found by, however it is written."""
+MAX_CHARACTERS = 60_000
+"""How much of a body is searched: its beginning, some thirty pages."""
+MAX_PASSAGES = 24
+MIN_CHARACTERS = 400
+"""Characters below which a paragraph is joined with the next: a passage says enough to be recognised by."""
+_BETWEEN = re.compile(r"[^\w+#]|_")
 
 
 class SkillIndex:
@@ -132,27 +143,11 @@ class SkillIndex:
             after = page[-1]
 
 
-HEADS = "skills"
-"""The collection of the heads. Their metadata is all that is known of a skill, and their ids are the skills'."""
-PASSAGES = "skills.passages"
-
-NAME_KEY = "name_key"
-"""The metadata that an exact name is found by, however it is written."""
-
-MAX_CHARACTERS = 60_000
-"""How much of a body is searched: its beginning, some thirty pages."""
-MAX_PASSAGES = 24
-MIN_CHARACTERS = 400
-"""Characters below which a paragraph is joined with the next: a passage says enough to be recognised by."""
-
-_BETWEEN = re.compile(r"[^\w+#]|_")
-
-
 def passages_of(body: str) -> list[str]:
     """The passages of a body, in order. A long one is cut after `MAX_CHARACTERS` and `MAX_PASSAGES`."""
     found: list[str] = []
-    gathered = ""
-    for paragraph in _paragraphs(body[:MAX_CHARACTERS]):
+    gathered, searched = "", body[:MAX_CHARACTERS]
+    for paragraph in paragraphs(searched) if searched.strip() else ():
         gathered = f"{gathered}\n\n{paragraph.text}" if gathered else paragraph.text
         if len(gathered) >= MIN_CHARACTERS:
             found.append(gathered)
@@ -220,7 +215,3 @@ def passage_ids(skills: Iterable[str], first: int = 0) -> list[str]:
 def name_key(text: str) -> str:
     """A name without case, joints and white space: `Git Commit`, `git_commit` and `/git-commit` are one."""
     return _BETWEEN.sub("", fold(text).casefold()) or text
-
-
-def _paragraphs(body: str) -> list[Paragraph]:
-    return paragraphs(body) if body.strip() else []

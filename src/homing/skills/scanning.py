@@ -29,6 +29,10 @@ BATCH = 256
 """Skills that are written and embedded together."""
 BATCH_CHARACTERS = 100_000
 """A batch ends at so many characters of text too: some seconds of work, after which people see how far it is."""
+Outcome = Literal["indexed", "unchanged", "skipped", "removed"]
+NAME = ".vectorized"
+INTERVAL = 0.5
+"""Seconds between two looks. A look costs a walk through the folder and a stat for each skill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +163,6 @@ def _noted(one: _Changed, time_of: int) -> dict[str, Any]:
     }
 
 
-Outcome = Literal["indexed", "unchanged", "skipped", "removed"]
-
-
 @dataclass(frozen=True, slots=True)
 class ScanEntry:
     """What became of one folder: how its file was repaired, why it was skipped, what in it looks like injection."""
@@ -203,9 +204,6 @@ class ScanReport:
         outcomes: tuple[Outcome, ...] = ("indexed", "unchanged", "skipped", "removed")
         found: dict[str, int] = {outcome: len(self.of(outcome)) for outcome in outcomes}
         return {**found, "repaired": len(self.repaired), "flagged": len(self.flagged)}
-
-
-NAME = ".vectorized"
 
 
 def content_hash(content: bytes) -> str:
@@ -257,10 +255,6 @@ def now() -> int:
 def can_mark(folder: Path) -> bool:
     """Whether a marker could be written here."""
     return os.access(folder, os.W_OK) and not (folder / NAME).is_dir()
-
-
-INTERVAL = 0.5
-"""Seconds between two looks. A look costs a walk through the folder and a stat for each skill."""
 
 
 class Watch:
