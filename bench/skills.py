@@ -47,10 +47,9 @@ from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.engine.temporary import temporary_engine
 from homing.evaluation.metrics import ndcg, recall
 from homing.skills import Skill, SkillService
-from homing.skills.discovery import skill_places
-from homing.skills.indexing import HEADS, passages_of
+from homing.skills.index import HEADS, passages_of
 from homing.skills.skill import head_text
-from homing.skills.skill_file import parse_skill
+from homing.skills.skill_file import parse_skill, skill_places
 from homing.vectors import Matrix, Scale, normalise
 from report import machine, show, write
 

@@ -20,7 +20,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
     frozenset({"vectors", "errors_zh"}),
-    frozenset({"records", "legs", "database"}),
+    frozenset({"records", "legs", "database", "progress"}),
     frozenset({"text", "on_search"}),
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"config", "buffer"}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
     from homing.database import Database
     from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
-    from homing.documents.following import FollowedFolder
-    from homing.documents.knowledge_base import KnowledgeBase
+    from homing.documents.folders import FollowedFolder
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.engine.engine import Engine
+    from homing.knowledge import KnowledgeBase
     from homing.memory.memory import Memory
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
@@ -156,9 +155,9 @@ class Homing:
         The owner's files are in `documents`, project `uploads`. Where the store keeps users apart by
         itself (PostgreSQL), everybody else's are in the store that the settings name.
         """
-        from homing.documents.knowledge_base import KnowledgeBase
         from homing.documents.records import Namespace
         from homing.documents.service import DocumentService
+        from homing.knowledge import KnowledgeBase
         from homing.stores.users import MultiUserStore, checked_user
 
         name = checked_user(self.user if user is None else user)
@@ -200,7 +199,7 @@ class Homing:
 
     def folder(self, folder: str | Path) -> FollowedFolder:
         """The text files below a folder, as documents of a project that follows it."""
-        from homing.documents.following import FollowedFolder
+        from homing.documents.folders import FollowedFolder
 
         return FollowedFolder(Path(folder), documents=self.documents, engine=self.engine)
 
@@ -245,7 +244,5 @@ class Homing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()

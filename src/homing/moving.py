@@ -8,10 +8,9 @@ from dataclasses import replace
 from homing.database import Row
 from homing.database.copying import Table, copy_table
 from homing.devices import saved as devices
-from homing.documents import following
-from homing.documents.copying import copy_documents
-from homing.documents.owners import everybody
-from homing.documents.records import COLLECTION
+from homing.documents import folders
+from homing.documents.archive import copy_documents
+from homing.documents.records import COLLECTION, everybody
 from homing.engine import work
 from homing.engine.work import Work
 from homing.memory import content
@@ -21,7 +20,7 @@ from homing.stores.store import CollectionInfo, Store
 from homing.stores.users import MultiUserStore
 
 TABLES = (
-    Table(following.COMPONENT, following.STEPS, "followed_files", "project, document"),
+    Table(folders.COMPONENT, folders.STEPS, "followed_files", "project, document"),
     Table("memories", content.STEPS, "memories", "collection, id"),
     Table(devices.COMPONENT, devices.STEPS, "homes", "name"),
 )

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from homing.devices import Device, DeviceRetriever, parse
 from homing.devices.lexicon.actions import opposed
-from homing.devices.meaning import command_meaning, meaning_of
 from homing.devices.profiles import usual_commands
+from homing.devices.similarity import command_meaning, meaning_of
 from tests.effort import times
 
 ROOMS = ["客厅", "主卧", "Kitchen", "Ben's Room", "月亮湾"]

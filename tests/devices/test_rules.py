@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homing.devices import QueryIR, SpokenValue, parse, parse_all
-from homing.devices.lexicon.numbers import NUMBER, number_of
+from homing.devices.lexicon.values import NUMBER, number_of
 
 
 @pytest.mark.parametrize(

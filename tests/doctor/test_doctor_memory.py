@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from homing.config import Settings
-from homing.doctor.memory import remembered
+from homing.doctor.contents import remembered
 from homing.engine import Engine
 from homing.engine.batch import Retries
 from homing.engine.worker import WorkerOptions

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from homing.documents import DocumentService
-from homing.documents.folder_files import text_files
-from homing.documents.following import FollowedFolder
+from homing.documents.folders import FollowedFolder, text_files
 from homing.documents.records import COLLECTION
 from homing.engine import Engine
 from homing.engine.search import HybridOptions

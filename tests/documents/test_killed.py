@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from homing.database import Transaction
-from homing.documents.splitting import split
+from homing.documents.layout import split
 from homing.testing.fake import FakeEmbedder
 from tests.documents.novel import Library
 

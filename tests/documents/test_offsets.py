@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from homing.documents import DocumentService, editing, layout
 from homing.documents.editing import edit
-from homing.documents.layout import Block, Stored
-from homing.documents.splitting import Piece, split
+from homing.documents.layout import Block, Piece, Stored, split
 from tests.documents.novel import Library, paragraphs
 
 PIECES = [
@@ -65,8 +64,8 @@ def test_an_edit_gives_what_cutting_the_whole_text_gives(parts: list[tuple[str, 
     text = "".join(part * times + "\n\n".join(paragraphs(20, seed=times)) + "\n\n" for part, times in parts)
     with pytest.MonkeyPatch.context() as patched:
         # Small blocks, so that a short text has many of them.
-        patched.setattr(layout, "SHORTEST", 150)
-        patched.setattr(layout, "LONGEST", 600)
+        patched.setattr(layout, "MIN_BLOCK", 150)
+        patched.setattr(layout, "MAX_BLOCK", 600)
         patched.setattr(editing, "STRETCH", 300)
         stored, following = stored_after(Stored(), text, 0)
         for changes in rounds:

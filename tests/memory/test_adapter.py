@@ -11,8 +11,7 @@ import pytest
 
 from homing.chat import ChatModel, Message, StreamingChatModel
 from homing.errors import ChatError, ProviderUnavailable, StoreError
-from homing.memory.adapter import ContextAwareModelAdapter
-from homing.memory.context_section import TITLE, context_section
+from homing.memory.adapter import TITLE, ContextAwareModelAdapter, context_section
 from homing.memory.service import RetrieveOptions
 from homing.records import Hit, Retrieved
 from homing.testing.scripted_chat import ScriptedChat

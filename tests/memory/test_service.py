@@ -10,7 +10,7 @@ import pytest
 
 from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
 from homing.memory import RAGService, RetrieveOptions
-from homing.memory.entry import SessionKey
+from homing.memory.content import SessionKey
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Near, SearchOptions, Store, Words
 from homing.vectors import Vector

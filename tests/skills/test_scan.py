@@ -14,7 +14,7 @@ import pytest
 
 from homing.errors import Canceled, ModelNotReady, NotFound
 from homing.skills import ScanReport, ToolRetrievalService
-from homing.skills.indexing import MAX_PASSAGES, PASSAGES
+from homing.skills.index import MAX_PASSAGES, PASSAGES
 from homing.testing.fake import FakeEmbedder
 from tests.skills.folders import front, write_skill
 

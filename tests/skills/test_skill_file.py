@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homing.skills.front_matter import split_front_matter
-from homing.skills.skill_file import Unreadable, parse_skill
+from homing.skills.skill_file import Unreadable, parse_skill, split_front_matter
 
 FOLDER = Path("/skills/my-skill")
 PLAIN = "---\nname: 表格\ndescription: 读取表格\ntags: [excel, 数据]\n---\n# 用法\n打开文件。\n"

@@ -17,7 +17,7 @@ from random import Random
 import pytest
 
 from homing.documents import DocumentService
-from homing.documents.checking import disagreements
+from homing.documents.reindexing import disagreements
 from homing.engine import Engine
 from homing.errors import NotFound
 from homing.memory import Memory

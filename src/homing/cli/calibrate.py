@@ -40,7 +40,7 @@ def calibrate_model(
 
 
 def _texts(folder: Path) -> list[str]:
-    from homing.documents.folder_files import read_text, text_files
+    from homing.documents.folders import read_text, text_files
     from homing.errors import NotFound
     from homing.text.decoding import NotText
 

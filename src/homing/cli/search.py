@@ -17,7 +17,7 @@ from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
 
 if TYPE_CHECKING:
     from homing.app import Homing
-    from homing.documents.following import FollowedFolder, Refreshed
+    from homing.documents.folders import FollowedFolder, Refreshed
     from homing.records import Hit, Retrieved
 
 INDEX = ".homing"

@@ -8,6 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+MAX_NAME = 10_000
+"""Characters: what is longer is no name that anybody says, and takes seconds to read."""
+
 
 def _as_tuple(value: Any) -> Any:
     """None is nothing, one text is one entry: home exports write both."""
@@ -15,9 +18,6 @@ def _as_tuple(value: Any) -> Any:
         return ()
     return (value,) if isinstance(value, str) else value
 
-
-MAX_NAME = 10_000
-"""Characters: what is longer is no name that anybody says, and takes seconds to read."""
 
 Texts = Annotated[tuple[Annotated[str, Field(max_length=MAX_NAME)], ...], BeforeValidator(_as_tuple)]
 

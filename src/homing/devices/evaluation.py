@@ -11,13 +11,15 @@ from typing import Any
 from homing.devices.answer import Answer
 from homing.devices.lexicon.actions import NEGATIVE, POSITIVE
 from homing.devices.loading import load_home, read_json
-from homing.devices.meaning import meaning_of
 from homing.devices.retriever import DeviceRetriever
+from homing.devices.similarity import meaning_of
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import NotFound
 
 DIRECTIONS = {"TurnOn": "on", "TurnOff": "off", "Set": "set", "Get": "query"}
 """The direction of an intent by a part of its name."""
+FOREIGN = ("Timer", "ShoppingList", "List", "CurrentDate", "CurrentTime", "Nevermind", "Respond", "Broadcast")
+"""Parts of the names of intents that no device carries out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,6 @@ def _said(answer: Answer) -> str:
 def _miss(row: Mapping[str, Any], answer: Answer) -> Miss:
     found = tuple(sorted(device.id for device in answer.devices))
     return Miss(row["utterance"], tuple(sorted(set(row["expected_entities"]))), found, answer.hints)
-
-
-FOREIGN = ("Timer", "ShoppingList", "List", "CurrentDate", "CurrentTime", "Nevermind", "Respond", "Broadcast")
-"""Parts of the names of intents that no device carries out."""
 
 
 def _foreign(file: Path) -> Iterable[str]:

@@ -11,9 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from homing.devices.device import CommandSpec, Device, Room
-from homing.devices.home_assistant import read_entities, read_entity_rows
-from homing.devices.profiles import usual_commands
-from homing.devices.smartthings import read_items
+from homing.devices.profiles import SMARTTHINGS, usual_commands
 from homing.devices.vocabulary import canonical_type
 from homing.errors import InvalidArgument, NotFound
 
@@ -102,19 +100,14 @@ def _read_folder(folder: Path) -> HomeFile:
             for name in ("area", "device", "floor")
             if (found := _find(folder, f"core.{name}_registry", f"{name}_registry"))
         }
-        devices, rooms = read_entities(read_json(registry), **parts)
-        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+        return _home(*read_entities(read_json(registry), **parts))
     listed = _find(folder, "devices", "home")
     if listed is None:
         raise NotFound(f"{folder} holds no devices.json, devices.jsonl, home.json or core.entity_registry")
     places = _find(folder, "rooms", "areas")
     profiles = _find(folder, "spec", "profiles")
-    return _read_data(
-        read_json(listed),
-        listed,
-        places=read_json(places) if places else None,
-        profiles=load_profiles(profiles) if profiles else None,
-    )
+    known = load_profiles(profiles) if profiles else None
+    return _read_data(read_json(listed), listed, places=read_json(places) if places else None, profiles=known)
 
 
 def _find(folder: Path, *names: str) -> Path | None:
@@ -126,10 +119,9 @@ def _read_data(
 ) -> HomeFile:
     _check_text(data, path)
     if isinstance(data, Mapping) and "items" in data:
-        return HomeFile(tuple(_with_usual(read_items(data["items"], data.get("rooms") or places))))
+        return _home(read_items(data["items"], data.get("rooms") or places))
     if isinstance(data, Mapping) and "entities" in data.get("data", {}):
-        devices, rooms = read_entities(data)
-        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
+        return _home(*read_entities(data))
     if isinstance(data, Mapping):
         profiles = profiles or _profiles(data.get("profiles") or [], path)
         places = data.get("rooms") or data.get("areas") or places
@@ -139,12 +131,8 @@ def _read_data(
     if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidArgument(f'{path} lists no devices; expected a list of objects or {{"devices": […]}}')
     if any("entity_id" in row or "area_id" in row for row in rows):
-        devices, rooms = read_entity_rows(rows, places)
-        return HomeFile(tuple(_with_usual(devices)), tuple(rooms))
-    return HomeFile(
-        tuple(_with_usual([_device(row, profiles or {}, path, number) for number, row in enumerate(rows, 1)])),
-        tuple(_rooms(places, path)),
-    )
+        return _home(*read_entity_rows(rows, places))
+    return _home([_device(row, profiles or {}, path, at) for at, row in enumerate(rows, 1)], _rooms(places, path))
 
 
 def _device(row: Mapping[str, Any], profiles: Mapping[str, tuple[CommandSpec, ...]], path: Path, number: int) -> Device:
@@ -197,13 +185,15 @@ def _rooms(places: Any, path: Path) -> list[Room]:
         raise InvalidArgument(f"{path}: rooms: {_first(error)}") from None
 
 
-def _with_usual(devices: Iterable[Device]) -> list[Device]:
-    return [
+def _home(devices: Iterable[Device], rooms: Iterable[Room] = ()) -> HomeFile:
+    """A home whose devices have commands: those that they came with, or the usual ones of their type."""
+    able = [
         device
         if device.commands or device.members
         else device.model_copy(update={"commands": usual_commands(canonical_type(device.type))})
         for device in devices
     ]
+    return HomeFile(tuple(able), tuple(rooms))
 
 
 def _check_text(data: Any, path: Path) -> None:
@@ -220,3 +210,106 @@ def _check_text(data: Any, path: Path) -> None:
 def _first(error: ValidationError) -> str:
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'entry'}: {first['msg']}"
+
+
+def read_entities(
+    entities: Mapping[str, Any],
+    *,
+    area: Mapping[str, Any] | None = None,
+    device: Mapping[str, Any] | None = None,
+    floor: Mapping[str, Any] | None = None,
+) -> tuple[list[Device], list[Room]]:
+    """Devices and rooms of the registries (`core.entity_registry` and its neighbours).
+
+    Entities that are disabled or hidden are left out; an entity without an area has that of its device.
+    """
+    floors = {row.get("floor_id"): row.get("name") for row in _rows(floor, "floors")}
+    rooms = {
+        row.get("id") or row.get("area_id"): Room(
+            name=row["name"], floor=floors.get(row.get("floor_id")), aliases=row.get("aliases")
+        )
+        for row in _rows(area, "areas")
+    }
+    devices = {row.get("id"): row for row in _rows(device, "devices")}
+    found = []
+    for row in _rows(entities, "entities"):
+        if row.get("disabled_by") or row.get("hidden_by"):
+            continue
+        parent = devices.get(row.get("device_id"), {})
+        room = rooms.get(row.get("area_id") or parent.get("area_id"))
+        name = row.get("name") or row.get("original_name") or parent.get("name_by_user") or parent.get("name")
+        found.append(_entity({**row, "id": row["entity_id"], "name": name}, room))
+    return found, list(rooms.values())
+
+
+def read_entity_rows(rows: Iterable[Mapping[str, Any]], areas: Any = None) -> tuple[list[Device], list[Room]]:
+    """Devices from plain rows with `id` or `entity_id`, `name`, `area_id` or `area`, `state` and `attributes`."""
+    listed = [row for row in areas or [] if isinstance(row, Mapping)]
+    floors = {row.get("id"): row.get("name") for row in listed if row.get("type") == "floor"}
+    rooms = {
+        row.get("id"): Room(name=row["name"], floor=floors.get(row.get("floor")), aliases=row.get("aliases"))
+        for row in listed
+        if row.get("type") != "floor"
+    }
+    found = []
+    for row in rows:
+        room = rooms.get(row.get("area_id")) or (Room(name=row["area"]) if row.get("area") else None)
+        found.append(_entity({**row, "id": row.get("entity_id") or row.get("id")}, room))
+    return found, list(rooms.values())
+
+
+def _entity(row: Mapping[str, Any], room: Room | None) -> Device:
+    entity_id = str(row["id"])
+    domain = str(row.get("domain") or entity_id.split(".")[0])
+    attributes: Mapping[str, Any] = row.get("attributes") or row.get("capabilities") or {}
+    state = row.get("state")
+    return Device(
+        id=entity_id,
+        name=row.get("name") or attributes.get("friendly_name") or entity_id.split(".")[-1].replace("_", " "),
+        type=domain,
+        room=room.name if room else None,
+        floor=room.floor if room else None,
+        aliases=[alias for alias in row.get("aliases") or [] if alias],
+        device_class=attributes.get("device_class") or row.get("device_class") or row.get("original_device_class"),
+        commands=usual_commands(domain, low=attributes.get("min_temp"), high=attributes.get("max_temp")),
+        members=attributes.get("entity_id") if isinstance(attributes.get("entity_id"), list) else (),
+        state=None if state is None else str(state),
+    )
+
+
+def _rows(registry: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+    if registry is None:
+        return []
+    data = registry.get("data", registry)
+    rows = data.get(name, []) if isinstance(data, Mapping) else data
+    return [row for row in rows if isinstance(row, Mapping)]
+
+
+def read_items(items: Iterable[Mapping[str, Any]], rooms: Any = None) -> list[Device]:
+    """The devices of a list; `label` is what people call one, `roomId` is looked up in `rooms`."""
+    names = {row.get("roomId"): row.get("name") for row in _listed(rooms)}
+    found = []
+    for item in items:
+        components = item.get("components") or []
+        capabilities = [
+            cap["id"] if isinstance(cap, Mapping) else cap for c in components for cap in c.get("capabilities") or []
+        ]
+        categories = [
+            cat["name"] if isinstance(cat, Mapping) else cat for c in components for cat in c.get("categories") or []
+        ]
+        label = item.get("label") or item.get("name") or item["deviceId"]
+        found.append(
+            Device(
+                id=item["deviceId"],
+                name=label,
+                type=categories[0] if categories else "",
+                room=item.get("room") or names.get(item.get("roomId")),
+                commands=tuple(command for capability in capabilities for command in SMARTTHINGS.get(capability, ())),
+            )
+        )
+    return found
+
+
+def _listed(rooms: Any) -> list[Mapping[str, Any]]:
+    rows = rooms.get("items", []) if isinstance(rooms, Mapping) else rooms or []
+    return [row for row in rows if isinstance(row, Mapping)]

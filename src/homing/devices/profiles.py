@@ -1,4 +1,4 @@
-"""The usual commands of a type, for homes that list devices without saying what they can do."""
+"""The usual commands of a type and of a SmartThings capability, for homes that do not say what their devices can do."""
 
 from __future__ import annotations
 
@@ -6,91 +6,119 @@ from typing import Any
 
 from homing.devices.device import CommandSpec, ValueRange
 
-_PERCENT: dict[str, Any] = {"type": "int", "value_range": (0, 100), "unit": "%"}
+_Fields = dict[str, Any]
+"""What a CommandSpec has beside its id."""
 
-_TEMPERATURE: dict[str, Any] = {
-    "description": "设置温度", "synonyms": ("set temperature",), "type": "float", "unit": ("°C", "°F"),
-    # Of a device that tells no range and may count in either unit, only nonsense is known.
-    "value_range": (0, 110),
-}  # fmt: skip
 
-# type → command id → description, synonyms, then what else a CommandSpec has
-_SWITCHED: dict[str, dict[str, Any]] = {
-    "turn_on": {"description": "打开设备", "synonyms": ("turn on",)},
-    "turn_off": {"description": "关闭设备", "synonyms": ("turn off",)},
-}
-_TABLE: dict[str, dict[str, dict[str, Any]]] = {
+def _said(chinese: str, *english: str, **fields: Any) -> _Fields:
+    return {"description": chinese, "synonyms": english, **fields}
+
+
+_PERCENT: _Fields = {"type": "int", "value_range": (0, 100), "unit": "%"}
+_ON, _OFF = _said("打开设备", "turn on"), _said("关闭设备", "turn off")
+_LOCKING = {"lock": _said("上锁", "lock"), "unlock": _said("解锁", "unlock")}
+_VALVE = {"open": _said("打开阀门", "open"), "close": _said("关闭阀门", "close")}
+_OPENING = {"open": _said("打开，拉开", "open"), "close": _said("关闭，拉上", "close")}
+_MUTING = {"mute": _said("静音", "mute"), "unmute": _said("取消静音", "unmute")}
+_BRIGHTNESS = _said("设置亮度", "set brightness", **_PERCENT)
+_POSITION = _said("设置位置", "set position", **_PERCENT)
+_VOLUME = _said("设置音量", "set volume", **_PERCENT)
+_KELVIN = _said("设置色温", "set color temperature", type="int", unit="K")
+_COLOR = _said("设置颜色", "set color", type="color")
+_DEGREES = _said("设置温度", "set temperature", type="float", unit=("°C", "°F"))
+# Of a device that tells no range and may count in either unit, only nonsense is known.
+_TEMPERATURE = {**_DEGREES, "value_range": (0, 110)}
+_MODE = _said("设置模式", "set mode", type="enum")
+_MODES = {"cool": "制冷", "heat": "制热", "dry": "除湿"}
+_SWITCHED = {"turn_on": _ON, "turn_off": _OFF}
+_SWITCHED_TYPES = (
+    "switch", "air_purifier", "dehumidifier", "camera", "projector", "range_hood", "kettle", "oven", "coffee_machine",
+    "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser",
+)  # fmt: skip
+
+_BY_TYPE: dict[str, dict[str, _Fields]] = {
     "light": {
         **_SWITCHED,
-        "toggle": {"description": "切换开关状态", "synonyms": ("toggle",)},
-        "set_brightness": {"description": "设置亮度", "synonyms": ("set brightness",), **_PERCENT},
-        "set_color": {"description": "设置颜色", "synonyms": ("set color",), "type": "color", "unit": ()},
-        "set_color_temperature": {
-            "description": "设置色温", "synonyms": ("set color temperature",), "type": "int",
-            "value_range": (2000, 6500), "unit": "K",
-        },
+        "toggle": _said("切换开关状态", "toggle"),
+        "set_brightness": _BRIGHTNESS,
+        "set_color": _COLOR,
+        "set_color_temperature": {**_KELVIN, "value_range": (2000, 6500)},
     },
     "climate": {
         **_SWITCHED,
         "set_temperature": _TEMPERATURE,
-        "set_hvac_mode": {
-            "description": "设置模式", "synonyms": ("set mode",), "type": "enum",
-            "value_list": {"cool": "制冷", "heat": "制热", "dry": "除湿", "fan_only": "送风", "auto": "自动"},
-        },
-        "set_fan_mode": {"description": "设置风速", "synonyms": ("set fan speed",), "type": "enum",
-                         "value_list": {"low": "低", "medium": "中", "high": "高", "auto": "自动"}},
+        "set_hvac_mode": {**_MODE, "value_list": {**_MODES, "fan_only": "送风", "auto": "自动"}},
+        "set_fan_mode": _said(
+            *("设置风速", "set fan speed"),
+            type="enum",
+            value_list={"low": "低", "medium": "中", "high": "高", "auto": "自动"},
+        ),
     },
-    "fan": {**_SWITCHED, "set_percentage": {"description": "设置风速", "synonyms": ("set fan speed",), **_PERCENT}},
-    "cover": {
-        "open": {"description": "打开，拉开", "synonyms": ("open",)},
-        "close": {"description": "关闭，拉上", "synonyms": ("close",)},
-        "stop": {"description": "停止移动", "synonyms": ("stop",)},
-        "set_position": {"description": "设置位置", "synonyms": ("set position",), **_PERCENT},
-    },
-    "valve": {
-        "open": {"description": "打开阀门", "synonyms": ("open",)},
-        "close": {"description": "关闭阀门", "synonyms": ("close",)},
-        "set_position": {"description": "设置位置", "synonyms": ("set position",), **_PERCENT},
-    },
-    "lock": {
-        "lock": {"description": "上锁", "synonyms": ("lock",)},
-        "unlock": {"description": "解锁", "synonyms": ("unlock",)},
-    },
+    "fan": {**_SWITCHED, "set_percentage": _said("设置风速", "set fan speed", **_PERCENT)},
+    "cover": {**_OPENING, "stop": _said("停止移动", "stop"), "set_position": _POSITION},
+    "valve": {**_VALVE, "set_position": _POSITION},
+    "lock": _LOCKING,
     "media_player": {
         **_SWITCHED,
-        "play": {"description": "播放", "synonyms": ("play", "resume")},
-        "pause": {"description": "暂停", "synonyms": ("pause",)},
-        "stop": {"description": "停止播放", "synonyms": ("stop",)},
-        "next": {"description": "下一个", "synonyms": ("next track",)},
-        "previous": {"description": "上一个", "synonyms": ("previous track",)},
-        "set_volume": {"description": "设置音量", "synonyms": ("set volume",), **_PERCENT},
-        "mute": {"description": "静音", "synonyms": ("mute",)},
-        "unmute": {"description": "取消静音", "synonyms": ("unmute",)},
+        "play": _said("播放", "play", "resume"),
+        "pause": _said("暂停", "pause"),
+        "stop": _said("停止播放", "stop"),
+        "next": _said("下一个", "next track"),
+        "previous": _said("上一个", "previous track"),
+        "set_volume": _VOLUME,
+        **_MUTING,
     },
     "vacuum": {
-        "start": {"description": "开始清扫", "synonyms": ("start cleaning",)},
-        "pause": {"description": "暂停", "synonyms": ("pause",)},
-        "stop": {"description": "停止", "synonyms": ("stop",)},
-        "return_to_base": {"description": "返回充电", "synonyms": ("return to base",)},
+        "start": _said("开始清扫", "start cleaning"),
+        "pause": _said("暂停", "pause"),
+        "stop": _said("停止", "stop"),
+        "return_to_base": _said("返回充电", "return to base"),
     },
-    "humidifier": {**_SWITCHED, "set_humidity": {"description": "设置湿度", "synonyms": ("set humidity",), **_PERCENT}},
-    "water_heater": {
-        **_SWITCHED,
-        "set_temperature": _TEMPERATURE,
+    "humidifier": {**_SWITCHED, "set_humidity": _said("设置湿度", "set humidity", **_PERCENT)},
+    "water_heater": {**_SWITCHED, "set_temperature": _TEMPERATURE},
+    "scene": {"turn_on": _said("激活场景", "activate", "turn on")},
+    "script": {"turn_on": _said("运行", "run", "turn on")},
+    **dict.fromkeys(_SWITCHED_TYPES, _SWITCHED),
+}
+
+_BY_CAPABILITY: dict[str, dict[str, _Fields]] = {
+    "switch": {"on": _ON, "off": _OFF},
+    "switchLevel": {"setLevel": _BRIGHTNESS},
+    "colorControl": {"setColor": _COLOR},
+    "colorTemperature": {"setColorTemperature": {**_KELVIN, "value_range": (1000, 30000)}},
+    "windowShade": {**_OPENING, "pause": _said("暂停移动", "pause", "stop")},
+    "windowShadeLevel": {"setShadeLevel": _POSITION},
+    "doorControl": {"open": _said("打开门", "open"), "close": _said("关闭门", "close")},
+    "lock": _LOCKING,
+    "thermostatCoolingSetpoint": {"setCoolingSetpoint": _DEGREES},
+    "thermostatHeatingSetpoint": {"setHeatingSetpoint": _DEGREES},
+    "airConditionerMode": {
+        "setAirConditionerMode": {**_MODE, "value_list": {**_MODES, "wind": "送风", "auto": "自动"}}
     },
-    "scene": {"turn_on": {"description": "激活场景", "synonyms": ("activate", "turn on")}},
-    "script": {"turn_on": {"description": "运行", "synonyms": ("run", "turn on")}},
-    **dict.fromkeys(
-        ("switch", "air_purifier", "dehumidifier", "camera", "projector", "range_hood", "kettle", "oven",
-         "coffee_machine", "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser"), _SWITCHED,
-    ),
-}  # fmt: skip
+    "fanSpeed": {"setFanSpeed": _said("设置风速", "set fan speed", type="int", value_range=(0, 4))},
+    "audioVolume": {"setVolume": _VOLUME},
+    "audioMute": _MUTING,
+    "mediaPlayback": {
+        "play": _said("播放", "play"),
+        "pause": _said("暂停", "pause"),
+        "stop": _said("停止播放", "stop"),
+    },
+    "valve": _VALVE,
+    "temperatureMeasurement": {"temperature": _said("读取温度", "read temperature")},
+    "relativeHumidityMeasurement": {"humidity": _said("读取湿度", "read humidity")},
+}
 
 USUAL: dict[str, tuple[CommandSpec, ...]] = {
-    type_name: tuple(CommandSpec(id=command_id, **fields) for command_id, fields in commands.items())
-    for type_name, commands in _TABLE.items()
+    type_name: tuple(CommandSpec(id=command, **fields) for command, fields in commands.items())
+    for type_name, commands in _BY_TYPE.items()
 }
 """The usual commands by canonical type; a type that is missing here can only be read."""
+
+SMARTTHINGS: dict[str, tuple[CommandSpec, ...]] = {
+    capability: tuple(CommandSpec(id=f"{capability}.{command}", **fields) for command, fields in commands.items())
+    for capability, commands in _BY_CAPABILITY.items()
+}
+"""The commands of each capability that is known here; others can be listed but not commanded."""
 
 
 def usual_commands(type_name: str, *, low: float | None = None, high: float | None = None) -> tuple[CommandSpec, ...]:

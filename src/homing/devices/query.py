@@ -53,3 +53,8 @@ class QueryIR(BaseModel):
     compound: bool = False
     confidence: float = Field(1.0, ge=0, le=1)
     parser: Literal["rules", "llm"] = "rules"
+
+    def says_no_object(self) -> bool:
+        """Whether only a verb was said: 再亮一点, 关掉."""
+        said = self.name_hint or self.type_hint or self.type_word or self.scope_include or self.scope_exclude
+        return not said and "here" not in self.references

@@ -16,7 +16,7 @@ from homing.devices.answer import Answer, DialogueState
 from homing.devices.device import Device, Room
 from homing.devices.home import Changes, Home
 from homing.devices.loading import HomeFile, load_home, read_home
-from homing.devices.parsing import DEADLINE
+from homing.devices.parsing.parse import DEADLINE
 from homing.devices.retriever import VECTOR_DEADLINE, DeviceRetriever
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import StoreCorrupt
@@ -94,10 +94,9 @@ class SavedDevices:
         body = _dump(home)
         replaced, revision = self._database.write(lambda tx: _replace(body, tx), scope=COMPONENT)
         with self._lock:
-            before = self._latest.home if revision == self._revision + 1 else _parse_any(replaced)
             if revision > self._revision:
                 self._turn_to(home, revision)
-        return _changes(before, home)
+        return _parse_any(replaced).update(home.devices)
 
     def _turn_to(self, home: Home, revision: int) -> None:
         # A copy: whoever is being answered keeps the home that the answer began with.
@@ -146,14 +145,3 @@ def _parse_any(body: str | None) -> Home:
         return Home() if body is None else _parse(body)
     except StoreCorrupt:
         return Home()
-
-
-def _changes(before: Home, now: Home) -> Changes:
-    kept = [one for one in now.placed if one in before.placed]
-    same = {one for one in kept if before.placed[one].content == now.placed[one].content}
-    return Changes(
-        added=tuple(one for one in now.placed if one not in before.placed),
-        changed=tuple(one for one in kept if one not in same),
-        removed=tuple(one for one in before.placed if one not in now.placed),
-        unchanged=tuple(one for one in kept if one in same),
-    )

@@ -7,7 +7,6 @@ command that mends it.
 from __future__ import annotations
 
 import platform
-import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,19 +14,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from homing.config import Settings
-from homing.doctor.documents import written
+from homing.doctor.contents import remembered, stored, written
 from homing.doctor.embedding import answers, configured, remote_unasked
 from homing.doctor.finding import Finding
-from homing.doctor.memory import remembered
-from homing.documents.records import COLLECTION as DOCUMENTS
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
 from homing.errors import HomingError
-from homing.memory.content import COLLECTIONS as MEMORIES
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
 from homing.stores.registry import open_store
-from homing.stores.store import Store, TellsSizes
+from homing.stores.store import Store
 
 PROBES = {
     "zh": ("量子纠缠是什么", "量子纠缠让两个粒子的状态彼此关联，无论相隔多远。"),
@@ -65,7 +61,7 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
     else:
         yield "model", lambda: _model(settings)
         yield "search", lambda: _search(settings)
-    yield "data", lambda: _data(settings)
+    yield "data", lambda: stored(settings)
     yield "memory", lambda: remembered(settings)
     yield "documents", lambda: written(settings)
 
@@ -136,51 +132,6 @@ def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> I
             took = f"{found.timings['total_ms']:.0f}"
             zh = f"写入、搜索、找到，用时 {took} 毫秒"
             yield Finding(name, "ok", f"written, searched and found in {took} ms", detail_zh=zh)
-
-
-def _data(settings: Settings) -> list[Finding]:
-    database = settings.data / "homing.db"
-    if not settings.store and not database.exists():
-        return [Finding("data", "skip", f"nothing in {settings.data} yet", detail_zh=f"{settings.data} 里还没有内容")]
-    store = open_store(settings.store_url)
-    try:
-        embedder = resolve_embedder(settings)
-        return [*_collections(store, embedder), *_sizes(store), *_integrity(store)]
-    finally:
-        store.close()
-
-
-def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[Finding]:
-    for info in store.collections():
-        name = f"collection {info.name}"
-        waiting = info.records - info.embedded
-        told = f"{info.records} records, {info.embedded} embedded by {info.model or 'nothing'}"
-        zh = f"共 {info.records} 条，{info.embedded} 条有向量" + (f"（{info.model}）" if info.model else "")
-        if embedder is not None and info.model and info.model != embedder.id:
-            now = f"{told}, but the model is now {embedder.id}"
-            yield Finding(name, "warn", now, "homing models default", f"{zh}，但现在的模型是 {embedder.id}")
-        elif embedder is not None and info.model and waiting:
-            mend = "homing memory reindex" if info.name in MEMORIES else "add them again, or search the folder"
-            mend = "homing docs reindex" if info.name == DOCUMENTS else mend
-            _, of_user, user = info.name.partition(f"{DOCUMENTS}:")
-            mend = f"homing knowledge embed --user {shlex.quote(user)}" if of_user else mend
-            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")
-        else:
-            yield Finding(name, "ok", told, detail_zh=zh)
-
-
-def _sizes(store: Store) -> Iterator[Finding]:
-    if isinstance(store, TellsSizes):
-        told = ", ".join(f"{part} {size / 1024**2:.1f} MB" for part, size in store.sizes().items() if size)
-        yield Finding("index sizes", "ok", told or "empty")
-
-
-def _integrity(store: Store) -> Iterator[Finding]:
-    problems = store.check()
-    for problem in problems:
-        yield Finding("database", "fail", problem, "restore a backup, or delete the data folder and index again")
-    if not problems:
-        yield Finding("database", "ok", "records, vectors and keywords agree", detail_zh="记录、向量和关键词一致")
 
 
 def _mend(error: HomingError) -> str:

@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterator
 
 from homing.config import EmbeddingSettings, Settings, refer
-from homing.doctor.finding import Finding
+from homing.doctor.finding import Finding, opened
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
 from homing.embedders.secret import Secret
 from homing.errors import ConfigError, DimensionMismatch, HomingError
 from homing.memory.content import COLLECTIONS
 from homing.resolve import embedding_backend, local_models, resolve_embedder
-from homing.stores.registry import open_store
 
 CHECK = "embedding"
 VARIABLES = {"openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY", "dashscope": "DASHSCOPE_API_KEY"}
@@ -62,13 +61,8 @@ def answers(settings: Settings) -> list[Finding]:
 
 
 def _stored_widths(settings: Settings, model: str, width: int) -> Iterator[Finding]:
-    if not settings.store and not (settings.data / "homing.db").exists():
-        return
-    store = open_store(settings.store_url)
-    try:
-        infos = store.collections()
-    finally:
-        store.close()
+    with opened(settings) as store:
+        infos = [] if store is None else store.collections()
     for info in infos:
         if info.embedded and info.model == model and info.dimensions != width:
             yield _fail(

@@ -1,10 +1,15 @@
-"""What a check saw, in one line."""
+"""What a check looks at, and what it saw, in one line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
+
+from homing.config import Settings
+from homing.stores.registry import open_store
+from homing.stores.store import Store
 
 Status = Literal["ok", "warn", "fail", "skip"]
 
@@ -26,3 +31,16 @@ class Finding:
 def healthy(findings: Sequence[Finding]) -> bool:
     """Whether nothing failed; warnings are no failures."""
     return all(finding.status != "fail" for finding in findings)
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Store | None]:
+    """The store of a data folder; None where there is none yet. Makes none."""
+    if not settings.store and not (settings.data / "homing.db").exists():
+        yield None
+        return
+    store = open_store(settings.store_url)
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,11 +1,11 @@
 """Documents that can be searched while they are being written: found by words at once, embedded by paragraph."""
 
-from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
-from homing.documents.importing import Imported, SkippedFile
+from homing.documents.folders import Imported, SkippedFile
+from homing.documents.records import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.reindexing import Reindexed
 from homing.documents.retrieval import Packed, PackedChunk, RagConfig
-from homing.documents.saved import Saved
 from homing.documents.service import DocumentService
+from homing.documents.writing import Saved
 
 __all__ = [
     "Chunk",

@@ -6,11 +6,11 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from homing.database import Transaction
-from homing.documents.layout import Block, Held, NewBlock, Placed, Rewrite, Stored
-from homing.documents.splitting import PARAGRAPHS
+from homing.database import Database, Transaction
+from homing.documents.layout import PARAGRAPHS, Block, BlockChunks, NewBlock, Placed, Rewrite, Stored, rewrite
 
 COMPONENT = "documents"
 
@@ -80,7 +80,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundChunk:
     """A chunk that was looked up by its id, with its text; `before` is what precedes it in its block.
 
     `start` and `end` are counted in the document, `unit` is where its block begins in UTF-16 units.
@@ -139,17 +139,17 @@ def stored(transaction: Transaction, row: Row) -> Stored:
         row.key,
     ):
         held[block].append(Placed(int(chunk[TOKEN + 1 :]), start, start + length, bytes(digest), updated))
-    chunks = tuple(Held.of(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
+    chunks = tuple(BlockChunks.of(sorted(held[block.key], key=lambda one: one.start)) for block in row.blocks)
     return Stored(text(transaction, row), row.blocks, chunks)
 
 
-def look_up(transaction: Transaction, owner: str, ids: Sequence[str]) -> dict[str, Found]:
+def look_up(transaction: Transaction, owner: str, ids: Sequence[str]) -> dict[str, FoundChunk]:
     """The chunks that exist, by id, with their texts and places, in one statement."""
     if not ids:
         return {}
     documents: dict[int, tuple[Row, dict[int, tuple[int, int]]]] = {}
     blocks: dict[int, str] = {}
-    found: dict[str, Found] = {}
+    found: dict[str, FoundChunk] = {}
     columns = ", ".join(f"d.{name}" for name in COLUMNS.split(", "))
     for chunk, block, start, length, updated, content, *row in transaction.rows(
         f"SELECT c.id, c.block, c.start, c.length, c.updated, b.text, {columns} FROM document_chunks c "
@@ -166,7 +166,7 @@ def look_up(transaction: Transaction, owner: str, ids: Sequence[str]) -> dict[st
         document, starts = documents[row[0]]
         whole, (at, unit) = blocks[block], starts[block]
         end = start + length
-        found[chunk] = Found(chunk, document, whole[start:end], at + start, at + end, updated, whole[:start], unit)
+        found[chunk] = FoundChunk(chunk, document, whole[start:end], at + start, at + end, updated, whole[:start], unit)
     return found
 
 
@@ -178,68 +178,41 @@ def existing(transaction: Transaction, owner: str, ids: Sequence[str]) -> set[st
 
 def create(transaction: Transaction, owner: str, project: str, document: str, *, token: str = "") -> Row:
     """A new, empty document; a copy of one that is elsewhere keeps its token."""
+    values = (owner, project, document, token or secrets.token_hex(TOKEN // 2), transaction.now(), PARAGRAPHS)
     made = transaction.rows(
         "INSERT INTO documents(user_id, project, id, token, revision, following, characters, chunks, layout, updated, "
         f"cut, about) VALUES ($1, $2, $3, $4, 0, 0, 0, 0, '[]', $5, $6, '{{}}') RETURNING {COLUMNS}",
-        owner,
-        project,
-        document,
-        token or secrets.token_hex(TOKEN // 2),
-        transaction.now(),
-        PARAGRAPHS,
+        *values,
     )
     return _row(made[0])
 
 
-def write(
-    transaction: Transaction,
-    row: Row,
-    change: Rewrite,
-    *,
-    chunks: int,
-    following: int,
-    cut: str,
-    about: str,
-    updated: float | None = None,
-) -> Row:
-    """Replace the blocks between those that stay; returns the row as it is now."""
+def write(transaction: Transaction, row: Row, change: Rewrite, *, updated: float | None = None) -> Row:
+    """Keep what the row says of its chunks, its cut and its file, and replace the blocks between those that stay.
+
+    Returns the row as it is now.
+    """
     stop = len(row.blocks) - change.back
     gone = [block.key for block in row.blocks[change.front : stop]]
     if gone:
         transaction.rows("DELETE FROM document_blocks WHERE user_id = $1 AND key = ANY($2)", row.owner, gone)
-        transaction.rows(
-            "DELETE FROM document_chunks WHERE user_id = $1 AND document = $2 AND block = ANY($3)",
-            row.owner,
-            row.key,
-            gone,
-        )
+        of_blocks = "DELETE FROM document_chunks WHERE user_id = $1 AND document = $2 AND block = ANY($3)"
+        transaction.rows(of_blocks, row.owner, row.key, gone)
     written = [_write_block(transaction, row, block) for block in change.between]
     blocks = (*row.blocks[: change.front], *written, *row.blocks[stop:])
     now = replace(
         row,
         revision=row.revision + 1,
-        following=following,
         characters=sum(block.length for block in blocks),
-        chunks=chunks,
         blocks=blocks,
         updated=transaction.now() if updated is None else updated,
-        cut=cut,
-        about=about,
     )
     layout = json.dumps([[block.key, block.length, block.wide] for block in blocks], separators=(",", ":"))
+    sizes = (now.revision, now.following, now.characters, now.chunks)
     transaction.rows(
         "UPDATE documents SET revision = $3, following = $4, characters = $5, chunks = $6, layout = $7, updated = $8, "
         "cut = $9, about = $10 WHERE user_id = $1 AND key = $2",
-        row.owner,
-        row.key,
-        now.revision,
-        following,
-        now.characters,
-        chunks,
-        layout,
-        now.updated,
-        cut,
-        about,
+        *(row.owner, row.key, *sizes, layout, now.updated, now.cut, now.about),
     )
     return now
 
@@ -247,14 +220,8 @@ def write(
 def place(transaction: Transaction, row: Row, project: str, document: str) -> Row:
     """Give a document another name or project; returns the row as it is now."""
     now = replace(row, project=project, id=document, revision=row.revision + 1)
-    transaction.rows(
-        "UPDATE documents SET project = $3, id = $4, revision = $5 WHERE user_id = $1 AND key = $2",
-        row.owner,
-        row.key,
-        project,
-        document,
-        now.revision,
-    )
+    renamed = "UPDATE documents SET project = $3, id = $4, revision = $5 WHERE user_id = $1 AND key = $2"
+    transaction.rows(renamed, row.owner, row.key, project, document, now.revision)
     return now
 
 
@@ -294,3 +261,36 @@ def _row(row: Sequence[Any]) -> Row:
 
 def _read(held: bytes) -> str:
     return bytes(held).decode("utf-8", "surrogatepass")
+
+
+def copy_documents(source: Database, target: Database, owner: str) -> int:
+    """Bring over every document that is not there yet; returns how many the source has. Chunks keep their ids."""
+    if not source.applied(COMPONENT):
+        return 0
+    target.migrate(COMPONENT, STEPS)
+    documents = source.read(partial(rows, owner=owner))
+    for row in documents:
+        target.write(partial(_copy, row=row, held=source.read(partial(stored, row=row))))
+    settings = source.read(
+        lambda transaction: transaction.rows(
+            "SELECT user_id, name, value FROM document_settings WHERE user_id = $1", owner
+        )
+    )
+    target.write(
+        lambda transaction: transaction.each(
+            "INSERT INTO document_settings(user_id, name, value) VALUES ($1, $2, $3) "
+            "ON CONFLICT(user_id, name) DO NOTHING",
+            settings,
+        )
+    )
+    return len(documents)
+
+
+def _copy(transaction: Transaction, row: Row, held: Stored) -> None:
+    known = find(transaction, row.owner, row.project, row.id)
+    if known is not None and known.token == row.token:
+        return
+    made = create(transaction, row.owner, row.project, row.id, token=row.token)
+    blocks = rewrite(Stored(), held.text, 0, len(held.text), held.placed(), first=0, last=0)
+    said = replace(made, chunks=row.chunks, following=row.following, cut=row.cut, about=row.about)
+    write(transaction, said, blocks, updated=row.updated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -72,13 +72,12 @@ def pack(found: Retrieved, max_tokens: int) -> Packed:
     """Keep the best hits while they fit; after one that is too large a smaller one may still fit."""
     costs = [estimate_tokens(hit.text) for hit in found]
     kept = fit(costs, max_tokens)
-    chunks = tuple(_chunk(found.hits, costs, at) for at in kept.kept)
+    chunks = tuple(_chunk(found[at], costs[at]) for at in kept.kept)
     return Packed(chunks, kept.tokens, kept.truncated, found.degraded, found.reason, found.notice, found.timings)
 
 
-def _chunk(hits: Sequence[Hit], costs: Sequence[int], at: int) -> PackedChunk:
-    hit = hits[at]
-    return PackedChunk(hit.id, hit.metadata["document_id"], hit.text, hit.score, costs[at])
+def _chunk(hit: Hit, cost: int) -> PackedChunk:
+    return PackedChunk(hit.id, hit.metadata["document_id"], hit.text, hit.score, cost)
 
 
 def read_config(database: Database, owner: str) -> RagConfig:
@@ -94,9 +93,7 @@ def update_config(database: Database, owner: str, changes: Mapping[str, Any]) ->
         transaction.rows(
             "INSERT INTO document_settings(user_id, name, value) VALUES ($1, $2, $3) "
             "ON CONFLICT(user_id, name) DO UPDATE SET value = excluded.value",
-            owner,
-            NAME,
-            json.dumps(asdict(config)),
+            *(owner, NAME, json.dumps(asdict(config))),
         )
         return config
 

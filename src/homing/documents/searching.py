@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from homing.documents import archive
-from homing.documents.archive import Found
-from homing.documents.layout import wide_characters
-from homing.documents.phrases import holds_all, phrases, places, says_enough
+from homing.documents.archive import FoundChunk
+from homing.documents.layout import utf16_length
 from homing.documents.records import Namespace
-from homing.documents.snippets import snippet
 from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT
-from homing.text.highlight import Span
+from homing.text.folding import Folded, fold
+from homing.text.highlight import Span, spans
+from homing.text.tokens import tokens
+from homing.text.words import cut, is_character, is_run
 
 SPARE = 10
 """Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""
-MOST = MAX_LIMIT - SPARE
+MAX_REACH = MAX_LIMIT - SPARE
 FURTHER = 10
 """How many times more matches are looked through, where too few of them are what was asked for."""
 
 Offsets = Literal["characters", "utf-16"]
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|「([^」]+)」|『([^』]+)』|＂([^＂]+)＂')
+_SPACE = re.compile(r"\s")
+LENGTH = 120
+BEFORE = 30
+"""Characters shown, and how many of them stand before the first thing that was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,8 @@ class Query:
         for name, value in (("top_k", self.top_k), ("offset", self.offset)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InvalidArgument(f"{name} is a whole number and not negative; got {value!r}")
-        if self.reach > MOST:
-            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MOST} hits can be paged through")
+        if self.reach > MAX_REACH:
+            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MAX_REACH} hits can be paged through")
         if self.min_score is not None and not -1 <= self.min_score <= 1:
             raise InvalidArgument(f"min_score is between -1 and 1, or None; got {self.min_score!r}")
 
@@ -113,7 +120,7 @@ class Searcher:
                 break
         return (begun or found).with_hits(kept)
 
-    def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, Found]]:
+    def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, FoundChunk]]:
         """The hits whose chunk is still there, with what the document says now."""
         ids = [hit.id for hit in hits]
         known = self._engine.database.read(lambda transaction: archive.look_up(transaction, self._own.owner, ids))
@@ -132,43 +139,98 @@ def _by_words(found: Retrieved, hit: Hit) -> bool:
     return found.mode != "semantic" or hit.score is None
 
 
-def _described(hit: Hit, found: Found, query: Query, *, by_words: bool) -> Hit:
-    return replace(hit, text=found.text, metadata=_metadata(found, query, hit.pending, by_words=by_words))
-
-
-def _metadata(found: Found, query: Query, pending: bool, *, by_words: bool) -> Mapping[str, Any]:
+def _described(hit: Hit, found: FoundChunk, query: Query, *, by_words: bool) -> Hit:
+    """A hit as its document has it now. Places are counted as asked for, and those of highlights in the document."""
     marked = places(query.text, found.text) if by_words else []
     shown = snippet(found.text, marked)
-    count = Counted(found, query.offsets)
-    return {
+    wide = query.offsets == "utf-16"
+    length: Callable[[str], int] = utf16_length if wide else len
+    start = found.unit + utf16_length(found.before) if wide else found.start
+
+    def spans_of(text: str, spans: Sequence[Span], start: int = 0) -> list[list[int]]:
+        return [[start + length(text[: one.start]), start + length(text[: one.end])] for one in spans]
+
+    metadata = {
         "document_id": found.document.id,
         "project_id": found.document.project,
-        "start_offset": count.at(0),
-        "end_offset": count.at(len(found.text)),
+        "start_offset": start,
+        "end_offset": start + length(found.text),
         "updated_at": found.updated,
-        "pending": pending,
+        "pending": hit.pending,
         "snippet": shown.text,
-        "snippet_highlights": [list(_spans(shown.text, one, query.offsets)) for one in shown.highlights],
-        "highlights": [[count.at(one.start), count.at(one.end)] for one in marked],
+        "snippet_highlights": spans_of(shown.text, shown.highlights),
+        "highlights": spans_of(found.text, marked, start),
     }
+    return replace(hit, text=found.text, metadata=metadata)
 
 
-def _spans(text: str, span: Span, offsets: Offsets) -> tuple[int, int]:
-    if offsets == "characters":
-        return span.start, span.end
-    return span.start + wide_characters(text[: span.start]), span.end + wide_characters(text[: span.end])
+def phrases(query: str) -> list[str]:
+    """What stands in quotes in a query: "…", “…”, 「…」 or 『…』. A quote that is not closed quotes nothing."""
+    return [found for one in _QUOTED.finditer(query) if tokens(found := next(filter(None, one.groups())))]
 
 
-class Counted:
-    """Places of a chunk, counted in its document as asked for."""
+def holds_all(text: str, wanted: Sequence[str]) -> bool:
+    """Whether every phrase stands in the text, word by word; case, width and traditional characters do not matter."""
+    written = _joined(text)
+    return all(_joined(one) in written for one in wanted)
 
-    def __init__(self, found: Found, offsets: Offsets) -> None:
-        self._found = found
-        self._wide = offsets == "utf-16"
-        self._start = found.start
-        if self._wide:
-            self._start = found.unit + len(found.before) + wide_characters(found.before)
 
-    def at(self, place: int) -> int:
-        """Where the character at this place of the chunk is in the document."""
-        return self._start + place + (wide_characters(self._found.text[:place]) if self._wide else 0)
+def says_enough(query: str, matched: Sequence[str]) -> bool:
+    """Whether more than single characters of longer Chinese words matched: 独 in 独自 is not 独角兽."""
+    if any(len(one) > 1 or not is_character(fold(one)) for one in matched):
+        return True
+    return not any(is_run(piece) for piece in cut(fold(query)))
+
+
+def places(query: str, text: str) -> list[Span]:
+    """What to highlight: the phrases where there are any, and the other words of the query."""
+    wanted = phrases(query)
+    rest = _QUOTED.sub(" ", query) if wanted else query
+    found = [*_phrase_places(wanted, text), *(spans(rest, text) if rest.strip() else [])]
+    merged: list[Span] = []
+    for one in sorted(found, key=lambda span: (span.start, span.end)):
+        if merged and one.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(one.end, merged[-1].end))
+        else:
+            merged.append(one)
+    return merged
+
+
+def _phrase_places(wanted: Sequence[str], text: str) -> list[Span]:
+    if not wanted:
+        return []
+    folded = Folded(text)
+    written = folded.text.lower()
+    found: list[Span] = []
+    for phrase in wanted:
+        # White space and punctuation between the words may differ; the words may not.
+        words = [re.escape(word) for word in re.findall(r"\w+|[^\w\s]", Folded(phrase).text.lower())]
+        for one in re.finditer(r"[\W_]*?".join(words), written):
+            if one.end() > one.start():
+                found.append(Span(*folded.place(one.start(), one.end())))
+    return found
+
+
+def _joined(text: str) -> str:
+    return f" {' '.join(tokens(text))} "
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """An excerpt on one line; `highlights` are places in it."""
+
+    text: str
+    highlights: tuple[Span, ...]
+
+
+def snippet(text: str, found: Sequence[Span], length: int = LENGTH) -> Snippet:
+    """About `length` characters of the text around the first place; dots show where it was cut."""
+    start = max(0, found[0].start - BEFORE) if found else 0
+    end = min(len(text), start + length)
+    start = max(0, min(start, end - length))
+    lead, trail = "…" if start else "", "…" if end < len(text) else ""
+    # White space becomes blanks one by one, so that places stay where they are.
+    shown = _SPACE.sub(" ", text[start:end])
+    shift = len(lead) - start
+    inside = [Span(max(one.start, start) + shift, min(one.end, end) + shift) for one in found]
+    return Snippet(lead + shown + trail, tuple(one for one in inside if one.start < one.end))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,21 @@ from typing import Any
 from homing.database import Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
-from homing.documents.checking import disagreements
-from homing.documents.chunk import Chunk, DocumentInfo, ProjectInfo
-from homing.documents.importing import Imported, import_folder
-from homing.documents.layout import Stored, wide_characters
-from homing.documents.records import namespace_of
-from homing.documents.reindexing import Progress, Reindexed, Reindexer
+from homing.documents.folders import Imported, import_folder
+from homing.documents.layout import Stored, utf16_length
+from homing.documents.records import Chunk, DocumentInfo, ProjectInfo, namespace_of
+from homing.documents.reindexing import Reindexed, Reindexer, disagreements
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
-from homing.documents.saved import Saved
 from homing.documents.searching import Offsets, Query, Searcher
-from homing.documents.uploading import FileInfo, Uploaded, Uploader
-from homing.documents.uploading import Progress as UploadProgress
-from homing.documents.writing import Writer, missing
+from homing.documents.uploading import FileInfo, Source, Uploaded, Uploader
+from homing.documents.writing import Saved, Writer, missing
 from homing.engine import Engine
 from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT, INTERACTIVE
 from homing.errors import InvalidArgument, StoreError
 from homing.files import Limits
+from homing.progress import Progress, no_progress
 from homing.records import Mode, Retrieved
 from homing.stores.arguments import checked_name, checked_text
 
@@ -75,11 +71,11 @@ class DocumentService:
 
     def upload(
         self,
-        source: str | os.PathLike[str] | bytes,
+        source: Source,
         filename: str | None = None,
         *,
         limits: Limits | None = None,
-        progress: UploadProgress | None = None,
+        progress: Progress | None = None,
     ) -> Uploaded:
         """Read a file (txt, md, pdf, docx, xlsx, epub) and keep it as a document of the project `uploads`.
 
@@ -88,15 +84,15 @@ class DocumentService:
         Raises FileUnreadable for a file that cannot be read, and keeps what was there.
         """
         self._check_open()
-        return self._uploader.upload(source, filename, limits=limits, progress=progress)
+        return self._uploader.upload(source, filename, limits, progress or no_progress)
 
     def uploads(self) -> list[FileInfo]:
         """The files that were uploaded, by name."""
         return self._uploader.files()
 
-    def embed_uploads(self, progress: UploadProgress | None = None) -> int:
+    def embed_uploads(self, progress: Progress | None = None) -> int:
         """Embed now what waits of them; returns how many files are complete that were not."""
-        return self._uploader.embed_waiting(progress)
+        return self._uploader.embed_waiting(progress or no_progress)
 
     def text(self, project: str, document: str) -> str:
         """The text as it was last saved. Raises NotFound."""
@@ -117,22 +113,18 @@ class DocumentService:
             return row, archive.stored(transaction, row), lacking
 
         row, stored, lacking = self._database.read(work)
-        text, placed = stored.text, stored.placed()
+        placed = stored.placed()
         ids = [row.chunk_id(one.number) for one in placed]
-        kept = (
-            {one.id: one.embedding for one in self._engine.store.get(self._own.collection, ids)} if embeddings else {}
-        )
-        at = units = 0
+        held = self._engine.store.get(self._own.collection, ids) if embeddings else []
+        vectors = {one.id: one.embedding for one in held}
+        length: Callable[[str], int] = utf16_length if offsets == "utf-16" else len
+        at = start = 0
         chunks: list[Chunk] = []
         for one, chunk in zip(placed, ids, strict=True):
-            start, end = one.start, one.end
-            if offsets == "utf-16":
-                units += one.start - at + wide_characters(text[at : one.start])
-                start, at = units, one.start
-                end = units + one.end - one.start + wide_characters(text[one.start : one.end])
-            said = text[one.start : one.end]
-            pending, vector = chunk in lacking, kept.get(chunk)
-            chunks.append(Chunk(chunk, document, project, said, start, end, one.updated, pending, vector))
+            text = stored.text[one.start : one.end]
+            start, at = start + length(stored.text[at : one.start]), one.start
+            place = (start, start + length(text), one.updated)
+            chunks.append(Chunk(chunk, document, project, text, *place, chunk in lacking, vectors.get(chunk)))
         return chunks
 
     def chunk_ids(self, project: str) -> list[str]:
@@ -284,7 +276,7 @@ class DocumentService:
             rows,
             sweep=document is None,
             batch_size=batch_size,
-            progress=progress or (lambda done, total: None),
+            progress=progress or no_progress,
             cancelled=cancelled or (lambda: False),
         )
 

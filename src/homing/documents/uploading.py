@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.documents import archive
-from homing.documents.about import About
 from homing.documents.archive import Row
-from homing.documents.checking import pages
-from homing.documents.file_name import file_name
-from homing.documents.records import Namespace
+from homing.documents.records import Namespace, SourceFile
+from homing.documents.reindexing import pages
 from homing.documents.writing import Writer
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
+from homing.errors import InvalidArgument
 from homing.files import Limits, read_file
-from homing.files.progress import to_nobody
+from homing.progress import Progress, no_progress
 
+Source = str | os.PathLike[str] | bytes
+"""A file: its path, or its content."""
 PROJECT = "uploads"
 """The project that uploaded files are documents of."""
 PATIENCE = 60.0
 """Seconds that an upload waits for a worker elsewhere that is at its passages already."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many pages of a file are read, and how many there are; then with embedded passages likewise."""
+MAX_NAME_BYTES = 255
+"""Bytes, as file systems have it."""
+# Marks that turn the direction of writing make `exe.fdp` look like another name.
+_TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +62,13 @@ class Uploader:
         self._collection = engine.collection(namespace.collection)
         self._writer = writer
 
-    def upload(
-        self,
-        source: str | os.PathLike[str] | bytes,
-        filename: str | None,
-        *,
-        limits: Limits | None,
-        progress: Progress | None,
-    ) -> Uploaded:
+    def upload(self, source: Source, filename: str | None, limits: Limits | None, report: Progress) -> Uploaded:
         """Read a file and keep it; see `DocumentService.upload`."""
         name = file_name(filename if filename is not None else "" if isinstance(source, bytes) else os.fspath(source))
-        report = progress or to_nobody
         read = read_file(source, name, limits=limits, progress=report)
         before = self._row(name)
-        saved = self._writer.save(
-            PROJECT,
-            name,
-            read.text,
-            priority=INTERACTIVE,
-            about=About.of(read, time.time()),
-            planned=lambda chunks: report(0, chunks),
-        )
+        about, planned = SourceFile.of(read, time.time()), lambda chunks: report(0, chunks)
+        saved = self._writer.save(PROJECT, name, read.text, priority=INTERACTIVE, about=about, planned=planned)
         row = self._row(name)
         if row is None:
             # Somebody deleted it a moment ago; this is what was written.
@@ -96,7 +85,7 @@ class Uploader:
         lacking = self._lacking(rows)
         return [self._info(row, lacking) for row in rows]
 
-    def embed_waiting(self, progress: Progress | None = None) -> int:
+    def embed_waiting(self, report: Progress) -> int:
         """Embed now whatever has no vector, also what was given up; returns how many files are complete that were not.
 
         A model that is down costs a warning.
@@ -106,7 +95,7 @@ class Uploader:
         ids = [one for some in before.values() for one in some]
         if ids and self._engine.models.embeds:
             self._ask(ids)
-            self._embed(ids, len(ids), progress or to_nobody)
+            self._embed(ids, len(ids), report)
         return len(before) - len(self._lacking(rows))
 
     def _catch_up(self) -> None:
@@ -117,7 +106,7 @@ class Uploader:
             if self._engine.background:
                 self._collection.notify()
             else:
-                self._embed(ids, len(ids), to_nobody)
+                self._embed(ids, len(ids), no_progress)
 
     def _ask(self, ids: Sequence[str]) -> None:
         self._engine.database.write(
@@ -168,6 +157,23 @@ class Uploader:
             after = page[-1]
 
     def _info(self, row: Row, lacking: Mapping[str, object]) -> FileInfo:
-        about = About.read(row.about)
+        about = SourceFile.read(row.about)
         uploaded = about.uploaded_at or row.updated
         return FileInfo(row.id, about.format or "txt", row.characters, row.chunks, row.token not in lacking, uploaded)
+
+
+def file_name(given: str) -> str:
+    """The name without its folders, its characters composed: one file has one name on every system.
+
+    Raises InvalidArgument for a name that is empty, too long, or has characters that nobody can see.
+    """
+    if not isinstance(given, str):
+        raise InvalidArgument(f"a file name is text; got {type(given).__name__}")
+    name = unicodedata.normalize("NFC", given.replace("\\", "/").rpartition("/")[2]).strip()
+    if name in ("", ".", ".."):
+        raise InvalidArgument(f"{given[:80]!r} is not the name of a file; name it like 手册.pdf")
+    if any(char in _TURNING or unicodedata.category(char) in ("Cc", "Cs") for char in name):
+        raise InvalidArgument(f"the file name {given[:80]!r} has invisible characters; rename the file")
+    if len(name.encode()) > MAX_NAME_BYTES:
+        raise InvalidArgument(f"the file name {name[:40]}… has more than {MAX_NAME_BYTES} bytes; shorten it")
+    return name

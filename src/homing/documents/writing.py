@@ -1,20 +1,18 @@
-"""Brings documents to new texts and names: text, places, words and the wish for vectors in one transaction."""
+"""Brings documents to new texts and names: text, places, words and the work for vectors in one transaction."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import overload
 
 from homing.database import Transaction
 from homing.documents import archive
-from homing.documents.about import About
 from homing.documents.archive import Row
 from homing.documents.editing import Edit, edit
-from homing.documents.layout import Stored
-from homing.documents.records import Namespace, record_of, records_of
-from homing.documents.saved import ChunkIds, Saved
-from homing.documents.splitting import PARAGRAPHS, WINDOWS
+from homing.documents.layout import PARAGRAPHS, WINDOWS, Stored
+from homing.documents.records import Namespace, SourceFile, record_of, records_of
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument, NotFound
@@ -28,14 +26,14 @@ transaction, where they have to wait."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _SaveRequest:
     """What a document is to say; `about` is the file that it was read from, where it is an upload."""
 
     project: str
     document: str
     text: str
     priority: int
-    about: About | None
+    about: SourceFile | None
 
     def cut(self, row: Row | None) -> str:
         """How it is cut: an upload in windows, and everything else as it was."""
@@ -45,7 +43,7 @@ class _Wish:
         """What is known of its file afterwards."""
         if self.about is not None:
             return self.about.keep()
-        return row.about if row.cut == PARAGRAPHS else About.read(row.about).edited().keep()
+        return row.about if row.cut == PARAGRAPHS else SourceFile.read(row.about).edited().keep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +83,25 @@ class Writer:
         text: str,
         *,
         priority: int,
-        about: About | None = None,
+        about: SourceFile | None = None,
         planned: Callable[[int], None] = lambda chunks: None,
     ) -> Saved:
         """Make the document say this.
 
         `planned` is called with how many chunks it will have, before anything is written; what it raises ends that.
         """
-        wish = _Wish(project, document, text, priority, about)
+        asked = _SaveRequest(project, document, text, priority, about)
         for _ in range(TRIES):
-            row, stored = self._engine.database.read(lambda transaction: self._look(transaction, wish))
-            if row is not None and stored.text == text and row.cut == wish.cut(row):
+            row, stored = self._engine.database.read(lambda transaction: self._look(transaction, asked))
+            if row is not None and stored.text == text and row.cut == asked.cut(row):
                 return Saved(unchanged=ChunkIds(row.token, [held.numbers for held in stored.chunks]))
             # All that can be worked out is, before the database is locked.
-            plan = _plan(wish, row, stored)
+            plan = _plan(asked, row, stored)
             planned(plan.change.chunks)
-            saved = self._write(wish, plan)
+            saved = self._write(asked, plan)
             if saved is not None:
                 return saved
-        saved = self._write(wish, None)
+        saved = self._write(asked, None)
         assert saved is not None
         return saved
 
@@ -140,24 +138,24 @@ class Writer:
 
         self._engine.database.write(work, self._collection.scope)
 
-    def _look(self, transaction: Transaction, wish: _Wish) -> tuple[Row | None, Stored]:
+    def _look(self, transaction: Transaction, asked: _SaveRequest) -> tuple[Row | None, Stored]:
         """The document as it is stored, from memory where this process wrote it last."""
-        row = archive.find(transaction, self._owner, wish.project, wish.document)
+        row = archive.find(transaction, self._owner, asked.project, asked.document)
         if row is None:
             return None, Stored()
         return row, self._known.get(row.version) or archive.stored(transaction, row)
 
-    def _write(self, wish: _Wish, plan: _Plan | None) -> Saved | None:
+    def _write(self, asked: _SaveRequest, plan: _Plan | None) -> Saved | None:
         """Carry out a plan, or make one inside the transaction; None where the document is another than it was for."""
 
         def work(transaction: Transaction) -> tuple[Row, Stored, Saved] | None:
             if plan is None:
-                chosen = _plan(wish, *self._look(transaction, wish))
-            elif _version(archive.find(transaction, self._owner, wish.project, wish.document)) == _version(plan.row):
+                chosen = _plan(asked, *self._look(transaction, asked))
+            elif _version(archive.find(transaction, self._owner, asked.project, asked.document)) == _version(plan.row):
                 chosen = plan
             else:
                 return None
-            return self._apply(transaction, wish, chosen)
+            return self._apply(transaction, asked, chosen)
 
         done = self._engine.database.write(work, self._collection.scope)
         if done is None:
@@ -168,19 +166,13 @@ class Writer:
             self._collection.notify()
         return saved
 
-    def _apply(self, transaction: Transaction, wish: _Wish, plan: _Plan) -> tuple[Row, Stored, Saved]:
-        row = plan.row or archive.create(transaction, self._owner, wish.project, wish.document)
+    def _apply(self, transaction: Transaction, asked: _SaveRequest, plan: _Plan) -> tuple[Row, Stored, Saved]:
+        row = plan.row or archive.create(transaction, self._owner, asked.project, asked.document)
         change = plan.change
-        written = archive.write(
-            transaction,
-            row,
-            change.rewrite,
-            chunks=change.chunks,
-            following=change.following,
-            cut=wish.cut(plan.row),
-            about=wish.kept_about(row),
-        )
-        stored = plan.outcome(written, wish.text)
+        cut, about = asked.cut(plan.row), asked.kept_about(row)
+        said = replace(row, chunks=change.chunks, following=change.following, cut=cut, about=about)
+        written = archive.write(transaction, said, change.rewrite)
+        stored = plan.outcome(written, asked.text)
         removed = [row.chunk_id(number) for number in change.removed]
         if removed:
             self._collection.delete(removed, transaction)
@@ -188,20 +180,13 @@ class Writer:
             changed = self._place_windows(transaction, plan, written, stored)
         else:
             name = self._collection.name
-            changed = [record_of(row, name, one.number, wish.text[one.start : one.end]) for one in change.changed]
+            changed = [record_of(row, name, one.number, asked.text[one.start : one.end]) for one in change.changed]
         # What was uploaded is complete: only what is typed rests before it is embedded.
-        settle = self._settle if wish.priority == INTERACTIVE and wish.about is None else 0.0
-        self._collection.write(changed, transaction, priority=wish.priority, settle=settle)
-        return (
-            written,
-            stored,
-            Saved(
-                tuple(one.id for one in changed),
-                ChunkIds(row.token, change.unchanged),
-                tuple(row.chunk_id(number) for number in change.moved),
-                tuple(removed),
-            ),
-        )
+        settle = self._settle if asked.priority == INTERACTIVE and asked.about is None else 0.0
+        self._collection.write(changed, transaction, priority=asked.priority, settle=settle)
+        moved = tuple(row.chunk_id(number) for number in change.moved)
+        ids = tuple(one.id for one in changed)
+        return written, stored, Saved(ids, ChunkIds(row.token, change.unchanged), moved, tuple(removed))
 
     def _place_windows(self, transaction: Transaction, plan: _Plan, row: Row, stored: Stored) -> list[VectorRecord]:
         """The records of windows that say something new. Of those that only stand elsewhere now, the place is written:
@@ -230,9 +215,57 @@ def missing(project: str, document: str) -> NotFound:
     )
 
 
-def _plan(wish: _Wish, row: Row | None, stored: Stored) -> _Plan:
-    return _Plan(row, stored, edit(stored, wish.text, 0 if row is None else row.following, wish.cut(row)))
+def _plan(asked: _SaveRequest, row: Row | None, stored: Stored) -> _Plan:
+    return _Plan(row, stored, edit(stored, asked.text, 0 if row is None else row.following, asked.cut(row)))
 
 
 def _version(row: Row | None) -> tuple[int, int] | None:
     return None if row is None else row.version
+
+
+class ChunkIds(Sequence[str]):
+    """The ids of chunks of one document, made when somebody reads them: most callers never do."""
+
+    __slots__ = ("_numbers", "_token")
+
+    def __init__(self, token: str, numbers: Sequence[Sequence[int]]) -> None:
+        self._token = token
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return sum(map(len, self._numbers))
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self._token}.{number}" for numbers in self._numbers for number in numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a save did, as ids of chunks.
+
+    `changed` are new or say something else, and are embedded; `unchanged` say the same in the same order, wherever they
+    stand now; `moved` say the same at another place; `removed` are gone.
+    """
+
+    changed: Sequence[str] = ()
+    unchanged: Sequence[str] = ()
+    moved: Sequence[str] = ()
+    removed: Sequence[str] = ()

@@ -11,7 +11,7 @@ from homing.files.archive import Archive, damaged
 from homing.files.file_text import BETWEEN, FileText
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
-from homing.files.progress import Progress
+from homing.progress import Progress
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _RUN_TEXT = (f"{_W}{tag}" for tag in ("p", "tbl", "t"))

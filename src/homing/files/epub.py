@@ -13,7 +13,7 @@ from homing.files.file_text import FileText, joined
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
 from homing.files.markup import title_and_text
-from homing.files.progress import Progress
+from homing.progress import Progress
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -11,8 +11,8 @@ from homing.files.archive import damaged
 from homing.files.file_text import FileText, joined
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
-from homing.files.progress import Progress
 from homing.files.unwrapping import unwrapped
+from homing.progress import Progress
 
 
 def read_pdf(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from homing.errors import FileDamaged
 from homing.files.file_text import FileText, Format
 from homing.files.limits import Limits
-from homing.files.progress import Progress
+from homing.progress import Progress
 from homing.text.decoding import NotText, decode_any
 
 

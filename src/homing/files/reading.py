@@ -12,7 +12,7 @@ from homing.files import docx, epub, pdf, plain, xlsx
 from homing.files.file_text import FileText, Format
 from homing.files.formats import format_of
 from homing.files.limits import MIB, Counter, Limits
-from homing.files.progress import Progress, to_nobody
+from homing.progress import Progress, no_progress
 
 Reader = Callable[[bytes, str, Limits, Progress], FileText]
 
@@ -33,7 +33,7 @@ def read_file(
     filename: str | None = None,
     *,
     limits: Limits | None = None,
-    progress: Progress = to_nobody,
+    progress: Progress = no_progress,
 ) -> FileText:
     """The text of a file at a path, or of its bytes, for which `filename` says what they are.
 

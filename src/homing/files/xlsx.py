@@ -13,7 +13,7 @@ from homing.files.archive import Archive, damaged
 from homing.files.file_text import FileText, joined
 from homing.files.libraries import library
 from homing.files.limits import Counter, Limits
-from homing.files.progress import Progress
+from homing.progress import Progress
 
 # Hiding openpyxl's warnings about styles changes a list that all threads share; one at a time may do so.
 _ONE_AT_A_TIME = threading.Lock()

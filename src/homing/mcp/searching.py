@@ -8,7 +8,7 @@ from homing.errors import NotFound
 from homing.mcp.addresses import document_uri
 from homing.mcp.results import Passage
 from homing.records import Hit, Mode, Notice, Retrieved
-from homing.skills.injection import suspicions
+from homing.skills.skill_file import suspicions
 
 if TYPE_CHECKING:
     from homing.app import Homing

@@ -28,7 +28,7 @@ from homing.mcp.results import (
     StepFound,
 )
 from homing.mcp.searching import passages_of, told
-from homing.skills.injection import suspicions
+from homing.skills.skill_file import suspicions
 
 log = logging.getLogger(__name__)
 

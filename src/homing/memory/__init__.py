@@ -1,9 +1,8 @@
 """Remember, recall across collections, add what was recalled to a prompt."""
 
 from homing.memory.adapter import ContextAwareModelAdapter
-from homing.memory.content import KnowledgeStore, LearningStore, MemoryStore
+from homing.memory.content import Entry, KnowledgeStore, LearningStore, MemoryStore
 from homing.memory.embedding_buffer import BufferOptions, EmbeddingBuffer, EmbedRequest
-from homing.memory.entry import Entry
 from homing.memory.memory import Memory
 from homing.memory.service import RAGService, RetrieveOptions
 

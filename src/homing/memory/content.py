@@ -1,18 +1,19 @@
-"""Where memories are kept: a record in the store for each, and beside it, in one transaction, a row to list it by."""
+"""Something remembered, and where it is kept: a record in the store for each, and beside it, in one transaction, a row
+to list it by."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from homing.database import Transaction
 from homing.engine import Engine
 from homing.errors import InvalidArgument, NotFound
 from homing.memory.embedding_buffer import EmbedRequest
-from homing.memory.entry import Entry, SessionKey, checked, entry_of, session_text
-from homing.stores.arguments import checked_names
+from homing.records import VectorRecord
+from homing.stores.arguments import check_metadata, checked_name, checked_names, checked_text, is_encodable
 from homing.stores.store import Store
 
 STEPS = (
@@ -29,6 +30,10 @@ COLLECTIONS = ("knowledge", "observation", "reflection", "learning")
 """What can be remembered and recalled."""
 
 EmbedCallback = Callable[[EmbedRequest], None]
+RESERVED = frozenset({"session_key", "category", "tags"})
+"""Metadata keys that memory itself fills; a caller's metadata cannot overwrite them."""
+SessionKey = str | int | float | bool
+"""What names a session; it is kept, and compared, as text."""
 
 
 class ContentStore:
@@ -50,13 +55,9 @@ class ContentStore:
 
     def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
         """The entries that exist, by id."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)",
-                collection,
-                checked_names(ids, "id"),
-            )
-        )
+        wanted = checked_names(ids, "id")
+        statement = "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)"
+        found = self._database.read(lambda transaction: transaction.rows(statement, collection, wanted))
         return {entry.id: entry for entry in self._entries(collection, found)}
 
     def list(
@@ -67,15 +68,12 @@ class ContentStore:
         if limit < 0 or offset < 0:
             raise InvalidArgument("limit and offset must not be negative")
         session = "" if session_key is None else session_text(session_key)
+        asked = (collection, int(session_key is None), session, limit, offset)
         found = self._database.read(
             lambda transaction: transaction.rows(
                 "SELECT id, created, updated FROM memories WHERE collection = $1 AND ($2 = 1 OR session_key = $3) "
                 "ORDER BY created DESC, id LIMIT $4 OFFSET $5",
-                collection,
-                int(session_key is None),
-                session,
-                limit,
-                offset,
+                *asked,
             )
         )
         return self._entries(collection, found)
@@ -170,10 +168,7 @@ class ContentStore:
                 "INSERT INTO memories(collection, id, session_key, created, updated) VALUES ($1, $2, $3, $4, $4) "
                 "ON CONFLICT(collection, id) DO UPDATE SET session_key = excluded.session_key, "
                 "updated = excluded.updated RETURNING created",
-                collection,
-                entry.id,
-                entry.session_key,
-                now,
+                *(collection, entry.id, entry.session_key, now),
             )
             kept.write([entry.record], transaction)
             return replace(entry, created=created, updated=now)
@@ -227,3 +222,71 @@ class MemoryStore(ContentStore):
     def save_reflection(self, text: str, **fields: Any) -> Entry:
         """Remember a conclusion drawn in a session."""
         return self.add("reflection", text, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something remembered."""
+
+    id: str
+    collection: str
+    text: str
+    session_key: str = ""
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created: float = 0.0
+    updated: float = 0.0
+
+    @property
+    def index_metadata(self) -> dict[str, Any]:
+        """What a search can filter by."""
+        own = {"session_key": self.session_key, "category": self.category, "tags": list(self.tags)}
+        return {**self.metadata, **{key: value for key, value in own.items() if value}}
+
+    @property
+    def record(self) -> VectorRecord:
+        """The entry as a store keeps it, still without a vector."""
+        return VectorRecord(self.id, self.collection, None, self.index_metadata, self.text)
+
+
+def entry_of(record: VectorRecord, created: float, updated: float) -> Entry:
+    """The entry that was kept as this record."""
+    kept = record.metadata
+    return Entry(
+        record.id,
+        record.collection,
+        record.text,
+        str(kept.get("session_key", "")),
+        str(kept.get("category", "")),
+        tuple(kept.get("tags", ())),
+        {key: value for key, value in kept.items() if key not in RESERVED},
+        created,
+        updated,
+    )
+
+
+def session_text(key: object) -> str:
+    """A session's name as it is kept: `7` and `"7"` are one session. Empty means none."""
+    if not isinstance(key, SessionKey):
+        raise InvalidArgument(f"session_key is text or a number; got {type(key).__name__}")
+    return "" if key == "" else checked_name(str(key), "session_key")
+
+
+def checked(entry: Entry) -> Entry:
+    """The entry as it is kept; refuses what cannot be, before anything is written."""
+    checked_name(entry.id, "the id of an entry")
+    if not checked_text(entry.text, "what to remember").strip():
+        raise InvalidArgument("there is nothing to remember: the text is empty")
+    if not is_encodable(entry.text):
+        raise InvalidArgument("the text contains half of a surrogate pair; decode what it came from")
+    check_metadata(entry.metadata)
+    if taken := RESERVED & entry.metadata.keys():
+        raise InvalidArgument(f"metadata cannot hold {', '.join(sorted(taken))}; give them as arguments")
+    return replace(
+        entry,
+        session_key=session_text(entry.session_key),
+        category=checked_text(entry.category, "category"),
+        tags=tuple(checked_names(entry.tags, "tag")),
+        metadata=dict(entry.metadata),
+    )

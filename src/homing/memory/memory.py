@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from homing.chat.model import ChatModel
@@ -12,23 +12,21 @@ from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
 from homing.errors import InvalidArgument
 from homing.memory.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
-from homing.memory.content import COLLECTIONS, ContentStore
-from homing.memory.entry import Entry, SessionKey
+from homing.memory.content import ContentStore, Entry, SessionKey
 from homing.memory.service import RAGService, RetrieveOptions
+from homing.progress import Progress
 from homing.records import Retrieved
 
 PAGE = 1_000
 """Texts that are asked for in one transaction."""
 
 
-class Memory:
+class Memory(ContentStore):
     """A memory over an engine, whose worker embeds what is remembered and whose `work` says what waits.
 
     What is remembered is durable, and found by words, when the call returns. `options` are the defaults of `recall`;
     without `enabled`, `wrap` adds nothing.
     """
-
-    collections = COLLECTIONS
 
     def __init__(
         self,
@@ -39,15 +37,14 @@ class Memory:
         enabled: bool = True,
     ) -> None:
         check_transactional(engine.store, "memories")
-        self._engine = engine
+        super().__init__(engine)
         self._options = options or RetrieveOptions()
         self._enabled = enabled
-        self._content = ContentStore(engine)
         self.service = RAGService(store=engine.store, embedder=engine.models, hybrid=hybrid)
 
     def remember(self, collection: str, text: str, **fields: Any) -> Entry:
         """Save a text in a collection; `fields` are entry_id, session_key, category, tags and metadata."""
-        return self._known(collection).add(collection, text, **fields)
+        return self.add(collection, text, **fields)
 
     def recall(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
         """What a question is about; see RAGService."""
@@ -55,35 +52,22 @@ class Memory:
 
     def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
         """The entries that exist, by id."""
-        return self._known(collection).get(collection, ids)
-
-    def list(
-        self, collection: str, *, session_key: SessionKey | None = None, limit: int = 100, offset: int = 0
-    ) -> Sequence[Entry]:
-        """What is remembered, the latest first."""
-        return self._known(collection).list(collection, session_key=session_key, limit=limit, offset=offset)
-
-    def count(self, collection: str) -> int:
-        """How many entries a collection holds."""
-        return self._known(collection).count(collection)
-
-    def update(self, collection: str, entry_id: str, **changes: Any) -> Entry:
-        """Change text, session_key, category, tags or metadata of an entry. Raises NotFound."""
-        return self._known(collection).update(collection, entry_id, **changes)
+        self._check(collection)
+        return super().get(collection, ids)
 
     def forget(self, collection: str, ids: Sequence[str]) -> int:
         """Delete entries; they are not recalled any more. Returns how many there were."""
-        return self._known(collection).delete(collection, ids)
+        return self.delete(collection, ids)
 
-    def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
+    def reindex(self, progress: Progress | None = None) -> int:
         """Ask again for every vector that is missing, dead letters included; returns how many were asked for.
 
         `progress` is called with how many that are so far, and how many there will be. What was copied into the store
         is listed from then on, too.
         """
         for name in self.collections:
-            self._content.list_again(name)
-        store, asked = self._engine.store, 0
+            self.list_again(name)
+        store, asked = self._store, 0
         if not self._engine.models.embeds:
             return 0
         total = sum(map(store.pending, self.collections))
@@ -122,7 +106,6 @@ class Memory:
         )
         collection.notify()
 
-    def _known(self, collection: str) -> ContentStore:
+    def _check(self, collection: str) -> None:
         if collection not in self.collections:
             raise InvalidArgument(f"there is no collection {collection!r}; known: {', '.join(self.collections)}")
-        return self._content

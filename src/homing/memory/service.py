@@ -15,8 +15,7 @@ from homing.engine.models import ModelsInUse, as_models
 from homing.engine.search import HybridOptions, log_failure, search
 from homing.errors import EmbeddingError, InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_legs
-from homing.memory.content import COLLECTIONS
-from homing.memory.entry import SessionKey, session_text
+from homing.memory.content import COLLECTIONS, SessionKey, session_text
 from homing.records import Hit, Leg, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT, Store
 from homing.vectors import score_of

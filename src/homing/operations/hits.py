@@ -12,7 +12,7 @@ from homing.devices.answer import Answer as DeviceAnswer
 from homing.engine.search import NOTICES
 from homing.operations.models import Output
 from homing.records import Hit, Mode, Notice, Retrieved
-from homing.skills.hits import FoundSkills, SkillHit
+from homing.skills.finding import FoundSkills, SkillHit
 from homing.text.highlight import spans
 from homing.text.tokens import matched_terms
 

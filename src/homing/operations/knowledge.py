@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from homing.documents.file_name import file_name
+from homing.documents.uploading import file_name
 from homing.errors import InvalidArgument, NotFound
 from homing.knowledge import FileInfo, Uploaded, prompt_block
 from homing.operations.hits import SearchOut, search_out

@@ -10,15 +10,14 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from homing.engine.grouping import Group, Grouped, Part, Share, search_groups
 from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument
-from homing.records import Leg, Notice, VectorRecord
-from homing.skills.hits import FoundSkills, SkillHit, Why
-from homing.skills.index import SkillIndex
-from homing.skills.indexing import HEADS, PASSAGES, head_words, owner_of, skill_of
+from homing.records import Leg, Metadata, Mode, Notice, VectorRecord
+from homing.skills.index import HEADS, PASSAGES, SkillIndex, head_words, owner_of, skill_of
 from homing.skills.skill import Skill, head_text, one_line
 from homing.stores.arguments import checked_limit
 from homing.text.tokens import matched_terms
@@ -62,7 +61,8 @@ def find(
     )
     places = _places(index, found, set(named), limit) if limit else []
     fitting = [place for place in places if threshold is None or place.score >= threshold]
-    shown = list(_passages(fitting))
+    bodies = [one for place in fitting for one in (place.body.nearest, place.body.worded) if one is not None]
+    shown = list(dict.fromkeys(bodies))
     texts = {one.id: one.text for one in index.store.get(PASSAGES, shown, embeddings=False)} if shown else {}
     hits = tuple(_hit(query, place, texts) for place in fitting)
     outcome = found.outcome
@@ -143,11 +143,6 @@ def _say_the_same(one: VectorRecord, other: VectorRecord) -> bool:
     return float(one.embedding @ other.embedding) >= SAME_COSINE
 
 
-def _passages(places: Sequence[_Place]) -> Iterator[str]:
-    for place in places:
-        yield from {one for one in (place.body.nearest, place.body.worded) if one is not None}
-
-
 def _hit(query: str, place: _Place, texts: Mapping[str, str]) -> SkillHit:
     skill = place.skill
     return SkillHit(
@@ -210,3 +205,57 @@ def _empty(
         f"没有技能达到阈值 {threshold:g}，最接近的为 {places[0].score:.2f}",
         f"No skill reaches the threshold {threshold:g}; the nearest has {places[0].score:.2f}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One reason for a hit: which leg found it, in which part of the skill, and the text that matched.
+
+    `value` is the cosine of the vector leg, and for keywords how many rare words the text shares with the query.
+    """
+
+    leg: Literal["vector", "keyword", "name"]
+    part: Literal["head", "body"]
+    text: str
+    value: float
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SkillHit:
+    """A skill that fits. `score` is in [0, 1] and orders the hits; `cosine` is that of its head, where there is one."""
+
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...]
+    path: str
+    score: float
+    cosine: float | None
+    why: tuple[Why, ...]
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkills(Sequence[SkillHit]):
+    """The answer of a search; iterates and indexes like the list of its hits, the highest score first.
+
+    `degraded` is true when the model could not be asked and keywords alone answered; `reason` is then a stable code and
+    `notice` says it to a person. `notice` also says when nothing reached the threshold.
+    """
+
+    hits: tuple[SkillHit, ...]
+    mode: Mode
+    degraded: bool = False
+    reason: str | None = None
+    notice: Notice | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[SkillHit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.hits[index]

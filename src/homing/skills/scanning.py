@@ -1,21 +1,26 @@
-"""Brings the index up to date with a folder of skills: only what changed is read in full and embedded."""
+"""Brings the index up to date with a folder of skills, once or whenever it changes.
+
+Only what changed is read in full and embedded; `.vectorized` in a skill's folder says what of it was indexed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-from homing.errors import EmbeddingError
+from homing.errors import HomingError
+from homing.progress import Progress, no_progress
 from homing.records import Metadata
-from homing.skills.discovery import Place, skill_places
 from homing.skills.index import SkillIndex
-from homing.skills.marker import Marker, can_mark, content_hash, now
-from homing.skills.scan_report import ScanEntry, ScanReport
-from homing.skills.skill_file import SkillFile, Unreadable, parse_skill, read_content
+from homing.skills.skill_file import Place, SkillFile, Unreadable, parse_skill, read_content, skill_places
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +28,10 @@ BATCH = 256
 """Skills that are written and embedded together."""
 BATCH_CHARACTERS = 100_000
 """A batch ends at so many characters of text too: some seconds of work, after which people see how far it is."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many folders are done, and how many there are."""
+Outcome = Literal["indexed", "unchanged", "skipped", "removed"]
+NAME = ".vectorized"
+INTERVAL = 0.5
+"""Seconds between two looks. A look costs a walk through the folder and a stat for each skill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ class Scan:
     def __init__(self, folder: Path, index: SkillIndex) -> None:
         self._folder = folder
         self._index = index
-        self._model = _default(index)
+        model = index.default_model()
+        self._model = "" if model is None else model.id
         self._incomplete = index.incomplete(self._model)
         self._entries: list[ScanEntry] = []
         self._degraded = False
@@ -54,12 +61,12 @@ class Scan:
         known = self._index.notes()
         changed = [one for place in places if (one := self._look(place, known)) is not None]
         done = len(places) - len(changed)
-        told = progress or (lambda done, total: None)
-        told(done, len(places))
+        report = progress or no_progress
+        report(done, len(places))
         for batch in _batches(changed):
             self._put(batch)
             done += len(batch)
-            told(done, len(places))
+            report(done, len(places))
         self._forget(known)
         entries = tuple(sorted(self._entries, key=lambda entry: entry.path))
         return ScanReport(str(self._folder), entries, time.perf_counter() - started, self._degraded)
@@ -130,15 +137,6 @@ class Scan:
         self._entries.append(ScanEntry(str(place.folder), place.folder.name, "skipped", reason=reason))
 
 
-def _default(index: SkillIndex) -> str:
-    """The identity of the default model; empty where there is none that could be made."""
-    try:
-        return index.engine.models.provider().id if index.engine.models.embeds else ""
-    except EmbeddingError as error:
-        log.warning("embedding model is not available, keywords only: %s", error)
-        return ""
-
-
 def _batches(changed: Sequence[_Changed]) -> Iterator[list[_Changed]]:
     batch: list[_Changed] = []
     characters = 0
@@ -162,3 +160,158 @@ def _noted(one: _Changed, time_of: int) -> dict[str, Any]:
         "scanned": True,
         **({"flags": list(one.file.suspicions)} if one.file.suspicions else {}),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ScanEntry:
+    """What became of one folder: how its file was repaired, why it was skipped, what in it looks like injection."""
+
+    path: str
+    name: str
+    outcome: Outcome
+    repairs: tuple[str, ...] = ()
+    reason: str = ""
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """Every folder of a scan. `degraded` says that there was no model: what was indexed is found by keywords only."""
+
+    folder: str
+    entries: tuple[ScanEntry, ...]
+    seconds: float
+    degraded: bool = False
+
+    def of(self, outcome: Outcome) -> list[ScanEntry]:
+        """The folders with that outcome."""
+        return [entry for entry in self.entries if entry.outcome == outcome]
+
+    @property
+    def repaired(self) -> list[ScanEntry]:
+        """The folders whose file had to be repaired to be read."""
+        return [entry for entry in self.entries if entry.repairs]
+
+    @property
+    def flagged(self) -> list[ScanEntry]:
+        """The folders with a text that seems to command the model that reads it."""
+        return [entry for entry in self.entries if entry.flags]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many folders of each kind."""
+        outcomes: tuple[Outcome, ...] = ("indexed", "unchanged", "skipped", "removed")
+        found: dict[str, int] = {outcome: len(self.of(outcome)) for outcome in outcomes}
+        return {**found, "repaired": len(self.repaired), "flagged": len(self.flagged)}
+
+
+def content_hash(content: bytes) -> str:
+    """Names the exact content of a SKILL.md."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What was indexed: when (milliseconds), how large the file was, its hash, and the model of its vector."""
+
+    indexed_at: int
+    size: int
+    hash: str
+    model: str
+
+    @classmethod
+    def read(cls, folder: Path) -> Marker | None:
+        """The marker of a folder; None where there is none that can be read."""
+        try:
+            found = json.loads((folder / NAME).read_bytes())
+            return cls(int(found["indexedAt"]), int(found["skillSize"]), str(found["skillHash"]), str(found["model"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def matches(self, size: int, content: str, model: str) -> bool:
+        """Whether it speaks of this content and this model."""
+        return (self.size, self.hash, self.model) == (size, content, model)
+
+    def write(self, folder: Path) -> bool:
+        """Put it into the folder, whole or not at all; False where the folder cannot be written."""
+        fields = {"indexedAt": self.indexed_at, "skillSize": self.size, "skillHash": self.hash, "model": self.model}
+        draft = folder / f"{NAME}.{os.getpid()}"
+        try:
+            draft.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+            os.replace(draft, folder / NAME)
+        except OSError as error:
+            draft.unlink(missing_ok=True) if os.access(folder, os.W_OK) else None
+            log.info("%s cannot be written, the database alone remembers: %s", folder / NAME, error.strerror)
+            return False
+        return True
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def can_mark(folder: Path) -> bool:
+    """Whether a marker could be written here."""
+    return os.access(folder, os.W_OK) and not (folder / NAME).is_dir()
+
+
+class Watch:
+    """Looks at a folder in a thread and scans it when something changed, until it is stopped (or its `with` ends)."""
+
+    def __init__(
+        self,
+        folder: Path,
+        scan: Callable[[Path], ScanReport],
+        *,
+        on_report: Callable[[ScanReport], None] | None = None,
+        interval: float = INTERVAL,
+    ) -> None:
+        self._folder = folder
+        self._scan = scan
+        self._on_report = on_report
+        self._interval = interval
+        self._stopped = threading.Event()
+        self._seen = _look(folder)
+        self._report(self._scan(folder))
+        self._thread = threading.Thread(target=self._follow, name="homing-skills-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop looking; a scan that is under way is waited for."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._stopped.wait(self._interval):
+            try:
+                now = _look(self._folder)
+                if now != self._seen:
+                    # Taken before the scan: a change during it is seen at the next look.
+                    report = self._scan(self._folder)
+                    self._seen = now
+                    self._report(report)
+            except (HomingError, OSError) as error:
+                log.warning("watching %s: %s; trying again", self._folder, error)
+
+    def _report(self, report: ScanReport) -> None:
+        if self._on_report is not None:
+            self._on_report(report)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.stop()
+
+
+def _look(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """The time, size and number of every SKILL.md: another file in its place has another number."""
+    found = {}
+    for place in skill_places(folder):
+        try:
+            stat = place.file.stat()
+        except OSError:
+            continue
+        found[str(place.file)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return found

@@ -8,26 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from homing.database.locking import WriteLock
-from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine
-from homing.errors import EmbeddingError, NotFound
+from homing.errors import EmbeddingError, InvalidArgument, NotFound
+from homing.progress import Progress
 from homing.records import VectorRecord
-from homing.skills.finding import DEADLINE, find
-from homing.skills.hits import FoundSkills
-from homing.skills.index import SkillIndex
-from homing.skills.indexing import HEADS, content_of
-from homing.skills.marker import now
-from homing.skills.reading import whole_skill
-from homing.skills.scan_report import ScanReport
-from homing.skills.scanning import Progress, Scan
+from homing.skills.finding import DEADLINE, FoundSkills, find
+from homing.skills.index import HEADS, SkillIndex, content_of
+from homing.skills.scanning import INTERVAL, Scan, ScanReport, Watch, now
 from homing.skills.skill import Skill, head_text
-from homing.skills.watching import INTERVAL, Watch
+from homing.skills.skill_file import Unreadable, parse_skill, read_content, skill_places
 from homing.vectors import Vector
 
 log = logging.getLogger(__name__)
@@ -63,7 +57,7 @@ class SkillService:
 
     def initialize(self) -> None:
         """Load a model that runs in this process; one that cannot be loaded costs a warning."""
-        if (embedder := self._usable()) is not None:
+        if (embedder := self._index.default_model()) is not None:
             try:
                 # The question is for the tokenizer, but the whole model is loaded to answer it.
                 embedder.truncated([""])
@@ -78,7 +72,7 @@ class SkillService:
 
     def index_skills(self, skills: Sequence[Skill | Mapping[str, Any]]) -> list[str]:
         """Index several skills, embedded together; returns their ids."""
-        given = [_noted(Skill.of(one)) for one in skills]
+        given = [_dated(Skill.of(one)) for one in skills]
         keyed = [replace(one, path=self._key(one)) for one in given]
         self._index.put([(one, content_of(one)) for one in {one.id: one for one in keyed}.values()])
         # What was indexed by its name alone has a folder now.
@@ -128,7 +122,7 @@ class SkillService:
 
         No value of it is zero: what an 8-bit model rounds to nothing is given as next to nothing.
         """
-        embedder = self._usable()
+        embedder = self._index.default_model()
         try:
             rows = None if embedder is None else embedder.embed([head_text(Skill.of(skill))])
         except EmbeddingError as error:
@@ -145,8 +139,21 @@ class SkillService:
         return list(self.engine.store.records(HEADS))
 
     def get_skill(self, skill: str) -> Skill:
-        """The skill with that id, folder or name, with its body. Raises NotFound; InvalidArgument for a shared name."""
-        return whole_skill(skill, self._index)
+        """The skill with that id, folder or name, with its body. Raises NotFound; InvalidArgument for a shared name.
+
+        The body is that of the file as it is now; where there is none, the passages that were indexed.
+        """
+        ids = self._index.find(skill)
+        if len(ids) > 1:
+            raise InvalidArgument(f"{len(ids)} skills are named {skill!r}; give the id of one: {', '.join(ids)}")
+        found = self._index.skills(ids)
+        if not found:
+            raise NotFound(f"no skill {skill!r} is indexed; search for it, or list the skills, to see which there are")
+        try:
+            body = _body_on_disk(Path(found[0].id))
+        except Unreadable:
+            body = "\n\n".join(self._index.passages(found[0].id))
+        return replace(found[0], body=body)
 
     def close(self) -> None:
         """Nothing is held here; the engine is closed by whoever opened it."""
@@ -154,18 +161,8 @@ class SkillService:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
-
-    def _usable(self) -> EmbeddingProvider | None:
-        """The default model; None, with a warning, where it cannot be had."""
-        try:
-            return self.engine.models.provider() if self.engine.models.embeds else None
-        except EmbeddingError as error:
-            log.warning("embedding model is not available, keywords only: %s", error)
-            return None
 
     def _key(self, skill: Skill) -> str:
         """The id of a skill: its folder; for one without, that of the only skill of this name, or the name."""
@@ -175,5 +172,15 @@ class SkillService:
         return same[0] if len(same) == 1 else skill.name
 
 
-def _noted(skill: Skill) -> Skill:
+def _dated(skill: Skill) -> Skill:
     return replace(skill, metadata={**skill.metadata, "path": skill.path, "indexedAt": now()})
+
+
+def _body_on_disk(folder: Path) -> str:
+    # A skill that was indexed without a folder has its name in the place of one, which is no path to follow. Nor is a
+    # link that was put there after the scan had looked where it leads.
+    places = skill_places(folder) if folder.is_absolute() and folder.is_dir() else iter(())
+    file = next((place.file for place in places if place.folder == folder and not place.passed_over), None)
+    if file is None:
+        raise Unreadable("there is no SKILL.md")
+    return parse_skill(read_content(file), folder).skill.body

@@ -1,15 +1,22 @@
-"""A SKILL.md as found in the wild, read so that whatever a person can read is understood."""
+"""The SKILL.md files of a folder as found in the wild, read so that whatever a person can read is understood.
+
+Front matter is read as YAML where it is that, and line by line where it is not quite. Scalars are kept as they are
+written (`version: 1.10` is "1.10"). Anchors are understood as long as what they expand to stays small, so a file of a
+few lines cannot fill the memory.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from homing.skills.front_matter import split_front_matter
-from homing.skills.injection import suspicions
+import yaml
+
+from homing.errors import NotFound
 from homing.skills.skill import MAX_DESCRIPTION, MAX_NAME, Skill, one_line
 from homing.text.decoding import NotText, decode_any
 
@@ -22,6 +29,58 @@ _TAGS = ("tags", "tag", "keywords", "labels", "标签", "关键词")
 _KNOWN = {*_NAMES, *_DESCRIPTIONS, *_TAGS, "metadata"}
 _SEPARATOR = re.compile(r"[,，、;；\n]")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
+
+FILE = "SKILL.md"
+PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", "site-packages"})
+
+_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "asks to ignore instructions",
+        re.compile(
+            r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|other|system|your)\b"
+            r".{0,30}\b(?:instruction|prompt|rule|guideline|message|direction)s?\b"
+            r"|(?:忽略|無視|无视|忘记|忘記|不要理会|不要遵守).{0,12}(?:之前|以上|前面|先前|上述|所有|系统|系統).{0,8}"
+            r"(?:指令|指示|提示|规则|規則|要求|说明)",
+            re.IGNORECASE | re.DOTALL,
+        ),
+    ),
+    (
+        "asks to hide something from the user",
+        re.compile(
+            r"\b(?:do not|don't|never|without)\b.{0,15}\b(?:tell|telling|inform|informing|mention|notify|notifying)\b"
+            r".{0,20}\b(?:the )?user\b"
+            r"|(?:不要|不得|切勿|别)(?:告诉|告訴|通知|告知|让|讓)用[户戶]",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "asks for the system prompt or for keys",
+        re.compile(
+            r"\b(?:reveal|print|output|send|exfiltrate|leak|upload|post)\b.{0,40}"
+            r"\b(?:system prompt|api[ _-]?keys?|passwords?|credentials|private keys?|\.env|ssh keys?)\b"
+            r".{0,40}\b(?:to|into|at)\b.{0,20}(?:https?://|\bserver\b|\bwebhook\b|@)"
+            r"|(?:输出|泄露|洩露|透露|发送|發送).{0,10}(?:系统提示|系統提示|密钥|密鑰|密码|密碼)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "pretends to be a system message",
+        re.compile(r"<\|?(?:im_start|system|/?system-reminder)\|?>|\[/?INST\]|^\s*###\s*system\s*:", re.I | re.M),
+    ),
+    ("holds characters that nobody sees", re.compile(r"[\U000e0000-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]")),
+    ("holds characters that nobody sees", re.compile(r"[\u200b\u2060\ufeff]{4,}")),
+)
+MAX_READ = 200_000
+"""Characters that are looked through for signs of injection."""
+
+MAX_FRONT_MATTER = 64_000
+"""Characters of front matter that are read as YAML; a longer one is read line by line."""
+MAX_NODES = 5_000
+MAX_DEPTH = 20
+_FENCE = re.compile(r"\A(?:\s*<!--.*?-->)?\s*^(-{3,}|\+{3,})[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_KEY = re.compile(r"^([\w.\-\u4e00-\u9fff]+)[ \t]*[:：](?:[ \t]+(.*)|[ \t]*)$")
+_BLOCK = re.compile(r"^[|>][+-]?\d?$")
+_ITEM = re.compile(r"^\s*-\s+(.*)$")
 
 
 class Unreadable(ValueError):
@@ -112,3 +171,204 @@ def _opening(body: str) -> str:
     paragraph = next((part for part in re.split(r"\n\s*\n", plain) if re.search(r"\w", part)), "")
     parts = [heading[1] if heading else "", paragraph]
     return one_line(". ".join(part for part in parts if part.strip()), 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder with a SKILL.md, or one that was passed over, and then why."""
+
+    folder: Path
+    file: Path
+    passed_over: str = ""
+
+
+def skill_places(root: Path) -> Iterator[Place]:
+    """The folders below `root` (itself included) that hold a SKILL.md, by path.
+
+    A link to a folder is not followed: what lies inside the root is found where it is, and what lies outside is not
+    ours. A SKILL.md that is a link is read where its target lies inside.
+    """
+    if not root.is_dir():
+        raise NotFound(f"there is no folder {root}; give the folder that holds the skills")
+    real = root.resolve()
+    for at, folders, files in os.walk(real):
+        folders.sort()
+        for name in [name for name in folders if os.path.islink(os.path.join(at, name))]:
+            target = Path(at, name).resolve()
+            if not target.is_relative_to(real) and any(_named(target)):
+                yield Place(Path(at, name), Path(at, name, FILE), "a link that leads out of the folder")
+        folders[:] = [name for name in folders if name not in PASSED_OVER]
+        # Of SKILL.md and skill.md in one folder the first is meant.
+        found = min((name for name in files if name.lower() == "skill.md"), default=None)
+        if found is not None:
+            yield _place(Path(at), Path(at, found), real)
+
+
+def _place(folder: Path, file: Path, root: Path) -> Place:
+    if file.is_symlink() and not file.resolve().is_relative_to(root):
+        return Place(folder, file, "a link that leads out of the folder")
+    return Place(folder, file)
+
+
+def _named(folder: Path) -> Iterator[str]:
+    try:
+        yield from (name for name in os.listdir(folder) if name.lower() == "skill.md")
+    except OSError:
+        return
+
+
+def suspicions(text: str) -> tuple[str, ...]:
+    """What in a text looks like an attempt to command the model; nothing for most texts. A hint, not a verdict."""
+    read = text[:MAX_READ]
+    return tuple(dict.fromkeys(what for what, pattern in _SIGNS if pattern.search(read)))
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The fields, the text below them, and what had to be repaired to read them."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    body: str = ""
+    repairs: tuple[str, ...] = ()
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    """The front matter of a text with `\\n` line ends, and the rest of it."""
+    found = _FENCE.match(text)
+    if found is None:
+        return FrontMatter({}, text, ("no front matter",))
+    fence = re.compile(rf"^(?:{re.escape(found[1])}|\.\.\.)[ \t]*$\n?", re.MULTILINE)
+    closing = fence.search(text, found.end())
+    repairs: tuple[str, ...] = ()
+    if closing is not None:
+        head, body = text[found.end() : closing.start()], text[closing.end() :]
+    else:
+        head, body = _unclosed(text[found.end() :])
+        repairs = ("front matter is not closed",)
+    fields, how = _read(head)
+    if not fields and not head.strip().startswith("{"):
+        # A rule at the top of a plain text, not front matter.
+        return FrontMatter({}, text if head.strip() else body, ("no front matter",))
+    return FrontMatter(fields, body, (*repairs, *how))
+
+
+def _unclosed(rest: str) -> tuple[str, str]:
+    """Fields as far as they go: up to the first heading, or the first blank line that no field follows."""
+    lines = rest.split("\n")
+    for number, line in enumerate(lines):
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if line.startswith("#") or (not line.strip() and not _KEY.match(following)):
+            return "\n".join(lines[:number]), "\n".join(lines[number:])
+    return rest, ""
+
+
+def _read(head: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    try:
+        return _yaml(head), ()
+    except _TooMuch as error:
+        problem = str(error)
+    except yaml.YAMLError as error:
+        problem = _describe(head, error)
+    except (ValueError, TypeError, RecursionError) as error:
+        problem = f"not YAML ({type(error).__name__})"
+    return _by_lines(head), (problem,)
+
+
+class _TooMuch(ValueError):
+    """More than a person writes."""
+
+
+def _yaml(head: str) -> dict[str, Any]:
+    if len(head) > MAX_FRONT_MATTER:
+        raise _TooMuch(f"front matter of {len(head):,} characters read line by line")
+    loader = yaml.BaseLoader(head)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            raise ValueError("not a mapping")
+        _measure(node)
+        found = loader.construct_document(node)
+    finally:
+        loader.dispose()
+    return {str(key): value for key, value in found.items()}
+
+
+def _measure(root: yaml.Node) -> None:
+    """Refuses what would expand to more than a person writes, without expanding it."""
+    sizes: dict[int, int] = {}
+    above: set[int] = set()
+
+    def size(node: yaml.Node, depth: int) -> int:
+        known = sizes.get(id(node))
+        if known is not None:
+            return known
+        if id(node) in above or depth > MAX_DEPTH:
+            raise _TooMuch("anchors that contain themselves, or nesting too deep, ignored")
+        above.add(id(node))
+        total = 1
+        if isinstance(node, yaml.SequenceNode):
+            total += sum(size(item, depth + 1) for item in node.value)
+        elif isinstance(node, yaml.MappingNode):
+            total += sum(size(key, depth + 1) + size(item, depth + 1) for key, item in node.value)
+        above.discard(id(node))
+        if total > MAX_NODES:
+            raise _TooMuch("anchors that expand to too much ignored")
+        sizes[id(node)] = total
+        return total
+
+    size(root, 0)
+
+
+def _describe(head: str, error: yaml.YAMLError) -> str:
+    """What is wrong, in words for whoever wrote the file."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = str(getattr(error, "problem", "") or "not YAML")
+    lines = head.split("\n")
+    line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+    place = f" (line {mark.line + 2})" if mark is not None else ""
+    if "\t" in line and ("token" in problem or "tab" in problem or line.startswith("\t")):
+        return f"tab as indentation{place}"
+    if "mapping values are not allowed" in problem:
+        key = _KEY.match(line)
+        return f"unquoted colon in {key[1] if key else 'a value'}{place}"
+    return f"{problem}{place}"
+
+
+def _by_lines(head: str) -> dict[str, Any]:
+    """Fields as a person reads them: `key: the rest of the line`, indented lines below belong to it."""
+    fields: dict[str, Any] = {}
+    key, first, below = "", "", list[str]()
+
+    def finish() -> None:
+        if key and key not in fields:
+            fields[key] = _value(first, below)
+
+    for line in head.split("\n"):
+        found = _KEY.match(line)
+        if found is not None:
+            finish()
+            key, first, below = found[1], (found[2] or "").strip(), []
+        elif line.strip():
+            below.append(line.expandtabs(2))
+    finish()
+    return fields
+
+
+def _value(first: str, below: list[str]) -> Any:
+    items = [_ITEM.match(line) for line in below]
+    if not first and items and all(items):
+        return [_unquoted(item[1].strip()) for item in items if item is not None]
+    inner = [_KEY.match(line.strip()) for line in below]
+    if not first and inner and all(inner):
+        return {one[1]: _unquoted((one[2] or "").strip()) for one in inner if one is not None}
+    if first.startswith("[") and first.endswith("]"):
+        return [_unquoted(item.strip()) for item in first[1:-1].split(",") if item.strip()]
+    lead = [] if _BLOCK.match(first) else [first]
+    return _unquoted(" ".join([*lead, *(line.strip() for line in below)]).strip())
+
+
+def _unquoted(text: str) -> str:
+    text = re.sub(r"^[&*!][\w-]+\s+(?=\S)", "", text)
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text

@@ -15,8 +15,8 @@ from homing.engine import Engine
 from homing.errors import EmbeddingError, HomingError, LanceSearchError, RetrievalFailed, StoreError
 from homing.models.adapters import Surroundings
 from homing.models.choice import Models
-from homing.skills.hits import FoundSkills
-from homing.skills.indexing import HEADS
+from homing.skills.finding import FoundSkills
+from homing.skills.index import HEADS
 from homing.skills.service import SkillService
 from homing.stores.lance import preload
 

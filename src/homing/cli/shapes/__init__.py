@@ -13,11 +13,11 @@ from homing.database.postgres.server import ServerStatus
 from homing.devices.device import Device
 from homing.devices.evaluation import Evaluation as HomeEvaluation
 from homing.devices.home import Changes as HomeChanges
-from homing.documents.chunk import DocumentInfo, ProjectInfo
+from homing.documents.records import DocumentInfo, ProjectInfo
 from homing.documents.reindexing import Reindexed
 from homing.evaluation.result import Evaluation
 from homing.mcp.clients import Block
-from homing.memory.entry import Entry
+from homing.memory.content import Entry
 from homing.models.calibrate import Calibrated
 from homing.server.tokens import Token
 from homing.stores.copying import Copied

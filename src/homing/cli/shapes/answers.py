@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from homing.documents.following import Refreshed
+from homing.documents.folders import Refreshed
 from homing.records import LegShare, Notice
-from homing.skills.hits import SkillHit
-from homing.skills.scan_report import ScanEntry
+from homing.skills.finding import SkillHit
+from homing.skills.scanning import ScanEntry
 
 Mode = Literal["semantic", "hybrid", "keyword"]
 

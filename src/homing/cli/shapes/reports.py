@@ -8,12 +8,12 @@ from typing import Literal, TypedDict
 from homing.cli.shapes.answers import Found, SkillsFound
 from homing.devices.query import QueryIR
 from homing.doctor.finding import Finding
-from homing.documents.chunk import Chunk
-from homing.documents.importing import Imported
-from homing.documents.saved import Saved
+from homing.documents.folders import Imported
+from homing.documents.records import Chunk
+from homing.documents.writing import Saved
 from homing.engine.work_state import Backlog, DeadLetter
 from homing.knowledge import FileInfo, Uploaded
-from homing.memory.entry import Entry
+from homing.memory.content import Entry
 from homing.models.switch import CollectionStatus
 
 

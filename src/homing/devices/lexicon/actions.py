@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from homing.devices.lexicon.words import rows, words
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -17,87 +19,68 @@ class Action:
     type: str | None = None
 
 
-# concepts | property | type | words
-_TABLE = """
-on open     | | | 打开 开启 开 开开 开一开 开打开
-on          | | | 点亮 启用 激活 通电 亮起 亮起来 开机 activate enable
-on start    | | | 启动
-off close   | | | 关闭 关掉 关上 关了 关 关一关 关好
-off         | | | 熄灭 熄 熄掉 灭掉 灭 停用 断电 关机 禁用 deactivate disable kill douse extinguish
-open        | | | 拉开 敞开 推开 卷起 open
-open up     | | | 升起 升起来 拉起
-close       | | | 拉上 合上 闭上 拉下 合拢 close shut draw
-close down  | | | 降下 放下 降下来 放下来
-lock        | | | 锁上 上锁 锁好 反锁 锁住 锁定 锁一下 锁起来 锁 lock secure
-unlock      | | | 解锁 开锁 解除锁定 unlock
-open unlock | | lock | 开门
-up          | brightness | | 调亮 变亮 亮一点 亮一些 亮点 亮些 更亮 开亮 brighten brighter
-down        | brightness | | 调暗 变暗 暗一点 暗一些 暗点 暗些 更暗 dim dimmer darken
-up          | temperature | | 调热 调暖 热一点 暖一点 暖和一点 升温 加热 warmer hotter warm up heat up
-down        | temperature | | 调冷 调凉 冷一点 凉一点 凉快一点 降温 制冷一点 cooler colder cool down
-up          | volume | | 大声 大声一点 大声点 响一点 louder
-down        | volume | | 小声 小声一点 小声点 轻一点 quieter softer
-up          | | | 再高 再大 再强
-down        | | | 再低 再小 再弱
-up          | speed | | 加速 快一点 faster speed up
-down        | speed | | 减速 慢一点 slower slow down
-up          | | | 调高 调大 升高 提高 增加 增大 加大 开大 开大点 开大一点 调高点 调大点 调高一点 调大一点 调强
-up          | | | 高一点 大一点 上调 increase raise boost turn up lift
-down        | | | 调低 调小 降低 减小 减少 关小 关小点 关小一点 调低点 调小点 调低一点 调小一点 调弱 低一点
-down        | | | 小一点 下调 decrease lower reduce turn down
-set         | | | 调到 调至 调成 调为 设为 设成 设置 设定 设到 设置为 设置成 设置到 设定为 设定成 设定到 调整
-set         | | | 调整为 调整到 调整成 调节 调节到 调节为 调节成 改成 改为 换成 变成 变为 切到 切换到 切换成
-set         | | | 切换为 开到 关到 定到 定为 升到 降到 升高到 降低到 提高到 增加到 减少到 调高到 调低到 调大到
-set         | | | 调小到 调亮到 调暗到 拉到 打到 转到 调 set change adjust make dim to brighten to
-pause       | | | 暂停 pause
-play        | | | 播放 放首 放一首 播 播一首 play
-resume      | | | 继续 恢复 继续播放 恢复播放 resume unpause continue
-stop        | | | 停止 停下 停下来 停 停一下 终止 中止 stop halt cancel 取消
-start       | | | 开始 运行 运转 start begin run launch
-next        | | | 下一首 下一曲 下一个 下一台 下一集 切歌 换一首 换台 next skip next song next track skip to
-previous    | | | 上一首 上一曲 上一个 上一台 上一集 previous previous song previous track go back
-mute        | | | 静音 消音 mute silence
-unmute      | | | 取消静音 解除静音 unmute
-toggle      | | | 切换 翻转 toggle
-clean       | | | 打扫 清扫 清洁 扫地 拖地 吸尘 clean cleaning sweep mop
-dock        | | | 回充 返回充电 回去充电 回充电座 回基站 返回基站 返回到基站 回家充电 回到基站 dock
-dock        | | | return to base go home return home go charge return to dock
-arm         | | | 布防 arm
-disarm      | | | 撤防 disarm
-on          | | light | 照亮 illuminate light up
-query       | | | 查询 查看 查一下 查 看看 看一下 看下 读取 获取 检查 显示 汇报 告诉我 query check read show get
-query       | | | status report tell me state of value of
-query       | temperature | | 多少度 几度 多热 多冷 how hot how warm how cold
-query       | brightness | | 多亮 how bright
-query       | volume | | 多大声 how loud
-query       | humidity | | 多湿 how humid
+# concepts | property | type | Chinese words | English words
+_VERBS = """
+on open     | | | 打开 开启 开 开开 开一开 开打开 |
+on          | | | 点亮 启用 激活 通电 亮起 亮起来 开机 | activate, enable
+on start    | | | 启动 |
+off close   | | | 关闭 关掉 关上 关了 关 关一关 关好 |
+off         | | | 熄灭 熄 熄掉 灭掉 灭 停用 断电 关机 禁用 | deactivate, disable, kill, douse, extinguish
+open        | | | 拉开 敞开 推开 卷起 | open
+open up     | | | 升起 升起来 拉起 |
+close       | | | 拉上 合上 闭上 拉下 合拢 | close, shut, draw
+close down  | | | 降下 放下 降下来 放下来 |
+lock        | | | 锁上 上锁 锁好 反锁 锁住 锁定 锁一下 锁起来 锁 | lock, secure
+unlock      | | | 解锁 开锁 解除锁定 | unlock
+open unlock | | lock | 开门 |
+up          | brightness | | 调亮 变亮 亮一点 亮一些 亮点 亮些 更亮 开亮 | brighten, brighter
+down        | brightness | | 调暗 变暗 暗一点 暗一些 暗点 暗些 更暗 | dim, dimmer, darken
+up          | temperature | | 调热 调暖 热一点 暖一点 暖和一点 升温 加热 | warmer, hotter, warm up, heat up
+down        | temperature | | 调冷 调凉 冷一点 凉一点 凉快一点 降温 制冷一点 | cooler, colder, cool down
+up          | volume | | 大声 大声一点 大声点 响一点 | louder
+down        | volume | | 小声 小声一点 小声点 轻一点 | quieter, softer
+up          | | | 再高 再大 再强 |
+down        | | | 再低 再小 再弱 |
+up          | speed | | 加速 快一点 | faster, speed up
+down        | speed | | 减速 慢一点 | slower, slow down
+up          | | | 调高 调大 升高 提高 增加 增大 加大 开大 开大点 开大一点 调高点 调大点 调高一点 调大一点 调强 |
+up          | | | 高一点 大一点 上调 | increase, raise, boost, turn up, lift
+down        | | | 调低 调小 降低 减小 减少 关小 关小点 关小一点 调低点 调小点 调低一点 调小一点 调弱 低一点 |
+down        | | | 小一点 下调 | decrease, lower, reduce, turn down
+set         | | | 调到 调至 调成 调为 设为 设成 设置 设定 设到 设置为 设置成 设置到 设定为 设定成 设定到 调整 |
+set         | | | 调整为 调整到 调整成 调节 调节到 调节为 调节成 改成 改为 换成 变成 变为 切到 切换到 切换成 |
+set         | | | 切换为 开到 关到 定到 定为 升到 降到 升高到 降低到 提高到 增加到 减少到 调高到 调低到 调大到 |
+set         | | | 调小到 调亮到 调暗到 拉到 打到 转到 调 | set, change, adjust, make, dim to, brighten to
+pause       | | | 暂停 | pause
+play        | | | 播放 放首 放一首 播 播一首 | play
+resume      | | | 继续 恢复 继续播放 恢复播放 | resume, unpause, continue
+stop        | | | 停止 停下 停下来 停 停一下 终止 中止 取消 | stop, halt, cancel
+start       | | | 开始 运行 运转 | start, begin, run, launch
+next        | | | 下一首 下一曲 下一个 下一台 下一集 切歌 换一首 换台 | next, skip, next song, next track, skip to
+previous    | | | 上一首 上一曲 上一个 上一台 上一集 | previous, previous song, previous track, go back
+mute        | | | 静音 消音 | mute, silence
+unmute      | | | 取消静音 解除静音 | unmute
+toggle      | | | 切换 翻转 | toggle
+clean       | | | 打扫 清扫 清洁 扫地 拖地 吸尘 | clean, cleaning, sweep, mop
+dock        | | | 回充 返回充电 回去充电 回充电座 回基站 返回基站 返回到基站 回家充电 回到基站 | dock
+dock        | | | | return to base, go home, return home, go charge, return to dock
+arm         | | | 布防 | arm
+disarm      | | | 撤防 | disarm
+on          | | light | 照亮 | illuminate, light up
+query       | | | 查询 查看 查一下 查 看看 看一下 看下 读取 获取 检查 显示 汇报 告诉我 | query, check, read, show, get
+query       | | | | status, report, tell me, state of, value of
+query       | temperature | | 多少度 几度 多热 多冷 | how hot, how warm, how cold
+query       | brightness | | 多亮 | how bright
+query       | volume | | 多大声 | how loud
+query       | humidity | | 多湿 | how humid
 """
 
 ACTIONS: dict[str, Action] = {}
 """Every verb by its comparable form."""
 
-MULTIWORD = {
-    *("warm up", "heat up", "cool down", "speed up", "slow down", "turn up", "turn down", "dim to", "brighten to"),
-    *("next song", "next track", "skip to", "previous song", "previous track", "go back", "return to base", "go home"),
-    *("return home", "go charge", "return to dock", "light up", "tell me", "state of", "value of"),
-    *("how hot", "how warm", "how cold", "how bright", "how loud", "how humid"),
-}
-
-
-def _words(cell: str) -> list[str]:
-    """The words of a cell; English ones of several words are listed in MULTIWORD."""
-    found, parts = [], cell.split()
-    while parts:
-        size = next((n for n in (3, 2) if " ".join(parts[:n]) in MULTIWORD), 1)
-        found.append(" ".join(parts[:size]))
-        parts = parts[size:]
-    return found
-
-
-for _row in _TABLE.strip().splitlines():
-    _concepts, _property, _type, _cell = (part.strip() for part in _row.split("|"))
-    for _word in _words(_cell):
-        ACTIONS[_word] = Action(frozenset(_concepts.split()), _property or None, _type or None)
+for _concepts, _property, _type, *_languages in rows(_VERBS):
+    _action = Action(frozenset(_concepts.split()), _property or None, _type or None)
+    ACTIONS.update(dict.fromkeys(words(*_languages), _action))
 
 CARRIERS = frozenset(
     {"turn", "switch", "put", "flip", "get", "power", "bring", "shut", "keep", "leave", "have", "want", "need", "like"}
@@ -130,31 +113,15 @@ ACCEPTS: dict[str, frozenset[str]] = {
 """For an action, the concepts of commands that do it, an action missing here accepts itself."""
 
 CANONICAL: dict[str, tuple[str, str]] = {
-    "on": ("打开", "turn on"),
-    "open": ("打开", "open"),
-    "off": ("关闭", "turn off"),
-    "close": ("关闭", "close"),
-    "lock": ("上锁", "lock"),
-    "unlock": ("解锁", "unlock"),
-    "up": ("调高", "turn up"),
-    "down": ("调低", "turn down"),
-    "set": ("设置", "set"),
-    "pause": ("暂停", "pause"),
-    "play": ("播放", "play"),
-    "resume": ("继续", "resume"),
-    "stop": ("停止", "stop"),
-    "start": ("启动", "start"),
-    "next": ("下一个", "next"),
-    "previous": ("上一个", "previous"),
-    "mute": ("静音", "mute"),
-    "unmute": ("取消静音", "unmute"),
-    "toggle": ("切换", "toggle"),
-    "clean": ("打扫", "clean"),
-    "dock": ("回充", "return to base"),
-    "arm": ("布防", "arm"),
-    "disarm": ("撤防", "disarm"),
-    "query": ("查询", "query"),
-}
+    "on": ("打开", "turn on"), "open": ("打开", "open"), "off": ("关闭", "turn off"),
+    "close": ("关闭", "close"), "lock": ("上锁", "lock"), "unlock": ("解锁", "unlock"),
+    "up": ("调高", "turn up"), "down": ("调低", "turn down"), "set": ("设置", "set"),
+    "pause": ("暂停", "pause"), "play": ("播放", "play"), "resume": ("继续", "resume"),
+    "stop": ("停止", "stop"), "start": ("启动", "start"), "next": ("下一个", "next"),
+    "previous": ("上一个", "previous"), "mute": ("静音", "mute"), "unmute": ("取消静音", "unmute"),
+    "toggle": ("切换", "toggle"), "clean": ("打扫", "clean"), "dock": ("回充", "return to base"),
+    "arm": ("布防", "arm"), "disarm": ("撤防", "disarm"), "query": ("查询", "query"),
+}  # fmt: skip
 """How a concept is said in Chinese and English."""
 
 SPECIAL = {

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+
+def words(chinese: str, english: str) -> list[str]:
+    """The words of two lists: Chinese ones between spaces, English ones, which may hold spaces, between commas."""
+    return [*chinese.split(), *(word.strip() for word in english.split(",") if word.strip())]
+
+
+def rows(table: str) -> Iterator[list[str]]:
+    """The rows of a table, cut into their cells at the bars."""
+    for line in table.strip().splitlines():
+        yield [cell.strip() for cell in line.split("|")]
+
 
 def _split(chinese: str, english: str) -> frozenset[str]:
-    return frozenset([*chinese.split(), *(word.strip() for word in english.split(",") if word.strip())])
+    return frozenset(words(chinese, english))
 
 
 ALL = _split(
@@ -28,12 +41,9 @@ REST = _split(
 EXCEPT_OPEN = _split(
     "除了 除 除掉 除开 别动 不要动 别管 不用管 不包括 不含 保留 留着 别碰 不要碰",
     "except, except for, but not, other than, apart from, excluding, besides, aside from, all but, but leave, leave, "
-    "but keep, and keep, keep, and leave, "
-    "everything but, without, not including, and not",
+    "but keep, and keep, keep, and leave, everything but, without, not including, and not",
 )
 EXCEPT_CLOSE = _split("以外 之外 外 除外 以外的 之外的", "excepted, excluded, alone, untouched")
-AFTER_ONLY = frozenset({"除外", "excepted", "excluded"})
-"""Closers that exclude what stands before them without an opener."""
 
 REFERENCE = _split(
     "那个 它 它们 这个 刚才那个 刚才的 刚才 刚刚那个 上一个设备 那盏 这盏 那台 这台 那些 这些 那 这 该",
@@ -44,13 +54,12 @@ HERE = _split(
     "here, in here, this room, this space, the room, my room, our room, this area, over here, in this room, room",
 )
 WHOLE = _split(
-    "家里 全家 全屋 整个家 屋子里 家中 整屋 整个房子 所有房间 每个房间 各个房间 全部房间 家里所有 到处 家 "
-    "全宅 整栋 哪个房间 哪间房 哪些房间",
+    "家里 全家 全屋 整个家 屋子里 家中 整屋 整个房子 所有房间 每个房间 各个房间 全部房间 家里所有 到处 家 全宅 整栋 "
+    "哪个房间 哪间房 哪些房间",
     "everywhere, the house, the home, my home, our home, my house, our house, the entire home, the entire house, "
     "the whole house, the whole home, the apartment, the flat, every room, each room, all rooms, all the rooms, "
     "all my rooms, all our rooms, every area, all areas, each area, all over, throughout, across, house, home, "
-    "apartment, "
-    "entire home, entire house, whole house, whole home, all the areas, flat, whole place, the place, "
+    "apartment, entire home, entire house, whole house, whole home, all the areas, flat, whole place, the place, "
     "which room, which rooms",
 )
 ALSO = _split("也 还有 以及", "too, as well, also")
@@ -73,40 +82,31 @@ TO = _split("到 为 成 至 在 是", "to, at, =, into")
 BY = _split("了 个", "by")
 
 FILLER = _split(
-    "请 请你 帮我 帮忙 麻烦 麻烦你 劳驾 给我 帮 替我 一下 一下子 吧 啊 呀 哦 嘛 了 呢 哈 喔 啦 谢谢 谢谢你 "
-    "多谢 现在 立刻 马上 赶紧 快 "
-    "我想 我要 我想要 想要 我 你 我们 需要 我需要 咱们 咱 我家 嘿 喂 好的 那么 先 起来 掉 一点 一些 点儿 下 "
-    "下来 着 当前 目前 此刻 "
-    "小助手 拜托 可以 能 能不能 可不可以 可否 能否 可以帮我 行不行 好吗 好不好 行吗 可以吗 好么 一起 特别 "
-    "非常 很 有点 直接 快点 "
-    "我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 你好 您好 您 您的 去 来 只 仅 请问 弄 "
-    "搞 还 一键",
-    "the, please, tell, ask, to, my, our, your, for me, can you, could you, would you, will you, i want, "
-    "i want to, i would like, "
-    "i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, just, kindly, "
-    "thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, go ahead and, "
-    "would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
-    "a little bit, bit, slightly, some more, more, please can you, please could you, hello, want you to, "
-    "again, there, "
-    "will, only, anything, back, nothing else, and nothing else, maybe, actually, sorry, wait",
+    "请 请你 帮我 帮忙 麻烦 麻烦你 劳驾 给我 帮 替我 一下 一下子 吧 啊 呀 哦 嘛 了 呢 哈 喔 啦 谢谢 谢谢你 多谢 现在 "
+    "立刻 马上 赶紧 快 我想 我要 我想要 想要 我 你 我们 需要 我需要 咱们 咱 我家 嘿 喂 好的 那么 先 起来 掉 一点 一些 "
+    "点儿 下 下来 着 当前 目前 此刻 小助手 拜托 可以 能 能不能 可不可以 可否 能否 可以帮我 行不行 好吗 好不好 行吗 "
+    "可以吗 好么 一起 特别 非常 很 有点 直接 快点 我的 我们的 是 想 就 又 有劳 帮个忙 要 帮帮忙 确保 保证 务必 记得 "
+    "你好 您好 您 您的 去 来 只 仅 请问 弄 搞 还 一键",
+    "the, please, tell, ask, to, my, our, your, for me, can you, could you, would you, will you, i want, i want to, "
+    "i would like, i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, "
+    "just, kindly, thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, "
+    "go ahead and, would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
+    "a little bit, bit, slightly, some more, more, please can you, please could you, hello, want you to, again, "
+    "there, will, only, anything, back, nothing else, and nothing else, maybe, actually, sorry, wait",
 )
 _HOW_MANY = frozenset(
     ask + unit for ask in ("几", "有几", "多少", "有多少", "哪", "哪一", "哪几") for unit in "个盏台扇只间部"
 )
 QUESTION = _HOW_MANY | _split(
-    "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 "
-    "怎么样 怎样 如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 "
-    "哪里 啥 谁 哪 在哪 在哪里",
-    "what is, what are, what, is it, are they, which, how many, how much, is, are, is there, are there, does, "
-    "do, did, tell me if, "
-    "tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who",
+    "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 怎么样 怎样 "
+    "如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 哪里 啥 谁 哪 在哪 在哪里",
+    "what is, what are, what, is it, are they, which, how many, how much, is, are, is there, are there, does, do, "
+    "did, tell me if, tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who",
 )
 QUESTION_START = _split(
     "",
-    "what, what is, what are, is it, are they, which, how, how many, how much, is, are, is there, are there, "
-    "any, does, did, "
-    "was, were, "
-    "tell me if, tell me whether, do i have, where is, where, has, do",
+    "what, what is, what are, is it, are they, which, how, how many, how much, is, are, is there, are there, any, "
+    "does, did, was, were, tell me if, tell me whether, do i have, where is, where, has, do",
 )
 """An English sentence that begins so asks."""
 POLITE = _split(
@@ -142,14 +142,11 @@ CORRECTION = _split(
 """Said alone between two commas, these take back what came before."""
 
 WHEN = _split(
-    "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 "
-    "待会 待会儿 一会儿 一会后 稍后 过会儿 过一会 "
-    "分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天",
-    "an hour, half an hour, a minute, a while, a few minutes, a few hours, tomorrow, tonight, later, when, "
-    "whenever, if, unless, until, every day, every night, every morning, at noon, "
-    "at midnight, sunset, sunrise, in the morning, in the evening, yesterday, o'clock, am, pm, after sunset, "
-    "once, before, "
-    "after, next week, weekend, daily",
+    "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 待会 "
+    "待会儿 一会儿 一会后 稍后 过会儿 过一会 分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天",
+    "an hour, half an hour, a minute, a while, a few minutes, a few hours, tomorrow, tonight, later, when, whenever, "
+    "if, unless, until, every day, every night, every morning, at noon, at midnight, sunset, sunrise, in the morning, "
+    "in the evening, yesterday, o'clock, am, pm, after sunset, once, before, after, next week, weekend, daily",
 )
 """Another time, or a condition: what is said is not to be done now."""
 TIME_UNITS = _split(

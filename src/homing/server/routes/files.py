@@ -8,7 +8,7 @@ from fastapi import APIRouter, UploadFile
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from homing.documents.file_name import file_name
+from homing.documents.uploading import file_name
 from homing.files import read_file
 from homing.files.formats import format_of
 from homing.operations.knowledge import FileUploaded, uploaded_out

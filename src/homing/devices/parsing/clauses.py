@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from homing.devices.lexer import Kind, Token
-from homing.devices.lexicon import words
 from homing.devices.lexicon.actions import CARRIERS, PARTICLES, Action
+from homing.devices.parsing.mood import is_negated, is_question, state_concepts
+from homing.devices.parsing.tokens import Kind, Token
 
 OBJECTS = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE, Kind.HERE)
 PLACES = (Kind.PLACE, Kind.WHOLE, Kind.HERE)
@@ -191,7 +191,7 @@ def _carrier(tokens: list[Token], i: int, particle: bool, verb: bool) -> Token:
 def _by_verb(tokens: list[Token]) -> list[list[Token]]:
     """Cut where a second verb begins another command: 开灯|关空调, 卧室灯打开|客厅灯关掉, 打开空调|调到26度."""
     verbs = [i for i, token in enumerate(tokens) if token.action is not None]
-    if len(verbs) < 2 or _asks(tokens):
+    if len(verbs) < 2 or is_question(tokens):
         return [tokens]
     heads = (Kind.NAME, Kind.TYPE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE)
     object_first = any(token.is_a(*heads) for token in tokens[: verbs[0]])
@@ -210,13 +210,9 @@ def _by_verb(tokens: list[Token]) -> list[list[Token]]:
         cuts.append(cut)
     edges = [0, *cuts, len(tokens)]
     parts = [tokens[a:b] for a, b in pairwise(edges)]
-    if len(parts) > 1 and not _is_command(parts[-1]):
+    if len(parts) > 1 and not any(token.action is not None for token in parts[-1]):
         parts[-2:] = [parts[-2] + parts[-1]]
     return parts
-
-
-def _is_command(tokens: list[Token]) -> bool:
-    return any(token.action is not None for token in tokens)
 
 
 def _one_verb(first: Action | None, second: Action | None, *, apart: bool) -> bool:
@@ -229,27 +225,11 @@ def _one_verb(first: Action | None, second: Action | None, *, apart: bool) -> bo
     return (bool(leading) and "set" not in second.concepts) or first.concepts == second.concepts
 
 
-def _asks(tokens: list[Token]) -> bool:
-    """Whether it is a question rather than a polite request."""
-    content = [token for token in tokens if not token.kinds <= {Kind.FILLER} or token.text in words.QUESTION_START]
-    starts = bool(content) and content[0].text in words.QUESTION_START
-    marks = [
-        t for t in tokens if t.is_a(Kind.QUESTION) and not t.is_a(Kind.FILLER, Kind.CARRIER, Kind.NEGATION, Kind.ANY)
-    ]
-    chinese = [token for token in marks if not token.text.isascii()]
-    ends_on_not = bool(tokens) and tokens[-1].text in ("不", "没", "没有") and any(t.state or t.action for t in tokens)
-    if not starts and not chinese and not ends_on_not and not any(t.text in ("how many", "which") for t in marks):
-        return False
-    polite = any(token.text in words.POLITE for token in tokens)
-    only_particle = all(token.text in ("吗", "么") for token in chinese) and not starts
-    return not (polite and only_particle and any(token.action is not None for token in tokens))
-
-
 def _sort(tokens: list[Token]) -> Clause:
-    clause = Clause(question=_asks(tokens))
+    clause = Clause(question=is_question(tokens))
     inside, outside = _exclusion(tokens)
     clause.excluded = inside
-    clause.negated = any(_negates(outside, i) for i in range(len(outside)))
+    clause.negated = is_negated(outside)
     for i, token in enumerate(outside):
         if token.is_a(Kind.TO) and i + 1 < len(outside) and _next_value(outside[i + 1 :]):
             clause.to_value = True
@@ -259,7 +239,7 @@ def _sort(tokens: list[Token]) -> Clause:
             clause.actions.append(token.action)
             clause.english |= token.text.isascii()
         elif token.state is not None:
-            clause.actions.append(Action(_told_to_be(outside, token, clause)))
+            clause.actions.append(Action(state_concepts(outside, token, question=clause.question)))
         elif token.is_a(Kind.VALUE) and not (token.is_a(Kind.TYPE) and _is_head(outside, token)):
             clause.values.append(token)
         elif token.is_a(Kind.PROPERTY):
@@ -271,13 +251,6 @@ def _sort(tokens: list[Token]) -> Clause:
     return clause
 
 
-def _told_to_be(tokens: list[Token], token: Token, clause: Clause) -> frozenset[str]:
-    """把灯打开了 and "make sure it is locked" command a state; anything else with a state in it asks for it."""
-    asks = clause.question or any(other.action is not None and "query" in other.action.concepts for other in tokens)
-    commands = token.text.isascii() or any(other.is_a(Kind.OBJECT_MARK) for other in tokens)
-    return words.STATE_CONCEPTS[token.state or ""] if commands and not asks else frozenset({"query"})
-
-
 def _is_head(tokens: list[Token], token: Token) -> bool:
     """In "turn on the heating" heating is the device, in "set the AC to heating" it is the mode."""
     return not any(other is not token and other.is_a(Kind.NAME, Kind.TYPE, Kind.REFERENCE) for other in tokens)
@@ -286,13 +259,6 @@ def _is_head(tokens: list[Token], token: Token) -> bool:
 def _next_value(tokens: list[Token]) -> bool:
     following = next((token for token in tokens if not token.kinds <= {Kind.FILLER}), None)
     return following is not None and following.is_a(Kind.VALUE)
-
-
-def _negates(tokens: list[Token], i: int) -> bool:
-    token = tokens[i]
-    if not token.is_a(Kind.NEGATION):
-        return False
-    return not (token.text in ("不", "没") and i == len(tokens) - 1)
 
 
 def _exclusion(tokens: list[Token]) -> tuple[list[Token], list[Token]]:

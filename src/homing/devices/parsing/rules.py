@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homing.devices.clauses import Clause, clauses
-from homing.devices.ellipsis import SpokenCommand, carry_over
-from homing.devices.lexer import Kind, Token, lex
 from homing.devices.lexicon.actions import Action, canonical
-from homing.devices.lexicon.properties import COLORS, MODES, PROPERTY_WORDS
-from homing.devices.phrases import Phrase, phrases
+from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
+from homing.devices.parsing.clauses import Clause, clauses
+from homing.devices.parsing.mood import is_deferred
+from homing.devices.parsing.phrases import Phrase, SpokenCommand, carry_over, phrases
+from homing.devices.parsing.tokens import Kind, Token, lex
 from homing.devices.query import LAST_MENTIONED, QueryIR, SpokenValue
-from homing.devices.spoken import is_chinese, spoken
-from homing.devices.vocabulary import Vocabulary, canonical_type
+from homing.devices.vocabulary import Vocabulary, canonical_type, is_chinese, spoken
 
 SURE, PARTLY, LOST = 0.85, 0.6, 0.3
 """Confidence with everything understood, with words nobody knows, and without an action."""
 
-LONGEST = 500
+MAX_CHARACTERS = 500
 """Characters of the longest sentence that is read. A longer text is no command, and half of it might mean another."""
 
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
@@ -26,11 +25,11 @@ SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     """Every command of a sentence, in order; at least one QueryIR, without an action where there is none."""
     form = spoken(text)
-    if len(form) > LONGEST:
+    if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
     tokens = _shared_heads(_with_a_verb(form, vocabulary), vocabulary)
     commands = carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
-    deferred = any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)
+    deferred = is_deferred(tokens)
     chinese = is_chinese(form)
     irs = [ir for command in commands for ir in _irs(command, text, chinese, vocabulary, deferred)]
     if not irs:

@@ -1,24 +1,30 @@
-"""Reading a sentence with a chat model, in a JSON schema with the closed lists of the home."""
+"""The public door of the parser: a chat model first, where there is one, and the rules always."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
 from homing.chat.model import ChatModel, Message
+from homing.devices.device import Room
 from homing.devices.lexicon.actions import opposed
-from homing.devices.lexicon.properties import PROPERTY_WORDS
-from homing.devices.meaning import meaning_of
+from homing.devices.lexicon.values import PROPERTY_WORDS
+from homing.devices.parsing.rules import parse_rules
 from homing.devices.query import QueryIR
-from homing.devices.spoken import spoken
-from homing.devices.vocabulary import Vocabulary
+from homing.devices.similarity import meaning_of
+from homing.devices.vocabulary import Vocabulary, spoken
 from homing.errors import ChatError
 
 logger = logging.getLogger(__name__)
+
+DEADLINE = 5.0
+"""Seconds a chat model may take before the rules answer."""
+
 
 MAX_NAMES = 60
 """Device names that go into the prompt; of a larger home those that are most like the sentence."""
@@ -167,3 +173,44 @@ def _unfenced(answer: str) -> str:
     if bare.startswith("```"):
         bare = bare.split("\n", 1)[-1].rsplit("```", 1)[0]
     return bare
+
+
+class ParseOptions(TypedDict, total=False):
+    """What `parse_all` takes beside the sentence."""
+
+    rooms: Iterable[str | Room]
+    types: Iterable[str]
+    names: Iterable[str]
+    chat: ChatModel | None
+    deadline: float
+
+
+def parse(text: str, **options: Unpack[ParseOptions]) -> QueryIR:
+    """The first command of a sentence; `compound` says that there are more, which `parse_all` gives."""
+    return parse_all(text, **options)[0]
+
+
+def parse_all(
+    text: str,
+    *,
+    rooms: Iterable[str | Room] = (),
+    types: Iterable[str] = (),
+    names: Iterable[str] = (),
+    chat: ChatModel | None = None,
+    deadline: float = DEADLINE,
+) -> list[QueryIR]:
+    """Every command of a sentence, in order, at least one: 开灯并关空调 is two.
+
+    Rooms, types and names are the closed lists of a home; without them what looks like a room is taken for one. With a
+    chat model its reading is taken if it keeps to the schema, after one repair at most, and does not turn the direction
+    round; otherwise the rules read the sentence, with `parser="rules"` and a lower confidence.
+    """
+    return parse_with(text, Vocabulary.of(rooms, types, names), chat, deadline)
+
+
+def parse_with(text: str, vocabulary: Vocabulary, chat: ChatModel | None, deadline: float = DEADLINE) -> list[QueryIR]:
+    """The same with the vocabulary of a home."""
+    by_rules = parse_rules(text, vocabulary)
+    if chat is None or not text.strip():
+        return by_rules
+    return parse_llm(text, vocabulary, chat, by_rules, deadline) or by_rules

@@ -1,20 +1,20 @@
-"""Which devices a QueryIR speaks of: by name, by room, by type."""
+"""Which devices a QueryIR speaks of: inside its scope, which is a hard filter, by name, by room, by type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from homing.devices.candidate import NAME_HIT, ROOM_HIT, TYPE_HIT, Candidate
+from homing.devices.answer import NAME_HIT, ROOM_HIT, TYPE_HIT, Candidate
 from homing.devices.device import Device
-from homing.devices.home import Home
-from homing.devices.lexicon.properties import PERCENT_PROPERTY, PROPERTY_TYPES
-from homing.devices.lexicon.types import TypeWord
-from homing.devices.meaning import meaning_of
-from homing.devices.names import WORTH, NameMatch
+from homing.devices.home import WORTH, Home, NameMatch
+from homing.devices.lexicon.things import TypeWord, says_a_room
+from homing.devices.lexicon.values import PERCENT_PROPERTY, PROPERTY_TYPES
+from homing.devices.parsing.phrases import phrases
+from homing.devices.parsing.tokens import lex
 from homing.devices.query import QueryIR
-from homing.devices.scope import scope_of
-from homing.devices.spoken import singular, spoken
-from homing.devices.vocabulary import canonical_type
+from homing.devices.similarity import meaning_of
+from homing.devices.vocabulary import canonical_type, singular, spoken
 
 TYPE_SCORE, ROOM_SCORE, PLACE_BONUS = 0.7, 0.5, 0.1
 
@@ -149,3 +149,74 @@ def _placed(home: Home, device_id: str, word: TypeWord | None) -> str:
     parts = [f"is a {placed.type}"] if word is not None else []
     parts += [f"in {placed.room}"] if placed.room else []
     return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The devices a QueryIR allows, and the places or names in it that this home does not have."""
+
+    ids: frozenset[str]
+    unknown_places: tuple[str, ...] = ()
+    unknown_exclusions: tuple[str, ...] = ()
+
+
+def filter_by_scope(devices: Iterable[Device], ir: QueryIR) -> list[Device]:
+    """The devices inside `scope_include` and outside `scope_exclude`, in their order.
+
+    A room that no device stands in leaves nothing: a command is never carried out elsewhere.
+    """
+    home = Home(devices)
+    ids = scope_of(home, ir).ids
+    return [device for device in home.devices if device.id in ids]
+
+
+def scope_of(home: Home, ir: QueryIR) -> Scope:
+    """The scope of a QueryIR in a home. Rooms are joined; a floor beside rooms narrows them (二楼的卧室)."""
+    rooms, floors, unknown = set[str](), set[str](), []
+    said_room = said_floor = False
+    for place in ir.scope_include:
+        found = home.in_place(place)
+        if found is None:
+            unknown.append(place)
+        elif home.is_floor(place):
+            said_floor = True
+            floors |= found
+        else:
+            said_room = True
+            rooms |= found
+    if unknown:
+        return Scope(frozenset(), tuple(unknown))
+    ids = home.ids
+    if said_room:
+        ids = frozenset(rooms & floors) if said_floor else frozenset(rooms)
+    elif said_floor:
+        ids = frozenset(floors)
+    strangers = []
+    for item in ir.scope_exclude:
+        excluded = _excluded(home, item)
+        if excluded is None:
+            strangers.append(item)
+        else:
+            ids -= excluded
+    places = tuple(item for item in strangers if says_a_room(spoken(item)))
+    return Scope(frozenset(ids), places, tuple(item for item in strangers if item not in places))
+
+
+def _excluded(home: Home, item: str) -> set[str] | None:
+    """The devices an exclusion means: a place, a name, a type, or a type in a place."""
+    place = home.in_place(item)
+    if place is not None:
+        return place
+    form = spoken(item)
+    word = home.vocabulary.type_word(form)
+    found = phrases(lex(form, home.vocabulary), form)
+    if word is None and found and found[0].places and found[0].type is not None:
+        places = [home.in_place(name) for name in found[0].places]
+        inside = set[str]().union(*(known for known in places if known is not None))
+        return inside & home.of_type(found[0].type) if all(known is not None for known in places) else None
+    named = {match.device_id for match in home.names.find(item)}
+    if named:
+        return named
+    if word is None and found and found[0].type is not None and not found[0].unknown:
+        word = found[0].type
+    return home.of_type(word) if word is not None else None

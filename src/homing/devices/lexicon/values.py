@@ -1,9 +1,13 @@
-"""What can be read or set on a device, the devices that have it, and the words that are values."""
+"""What can be read or set on a device, the words that are values, and numbers as people say them."""
 
 from __future__ import annotations
 
+import re
+
+from homing.devices.lexicon.words import rows, words
+
 # property | types that have it | Chinese words | English words; the first word of each is how it is written
-_TABLE = """
+_PROPERTIES = """
 brightness | light | 亮度 光亮度 明暗 | brightness, light level, dimness
 temperature | climate sensor water_heater weather refrigerator oven | 温度 气温 室温 | temperature, temp, setpoint
 color | light | 颜色 色彩 | color, colour, hue
@@ -28,12 +32,10 @@ PROPERTY_TYPES: dict[str, frozenset[str]] = {}
 PROPERTY_WORDS: dict[str, tuple[str, str]] = {}
 """How a property is written in Chinese and English."""
 
-for _row in _TABLE.strip().splitlines():
-    _name, _types, _chinese, _english = (part.strip() for part in _row.split("|"))
-    _forms = [*_chinese.split(), *(word.strip() for word in _english.split(","))]
-    PROPERTIES.update(dict.fromkeys(_forms, _name))
+for _name, _types, *_languages in rows(_PROPERTIES):
+    PROPERTIES.update(dict.fromkeys(words(*_languages), _name))
     PROPERTY_TYPES[_name] = frozenset(_types.split())
-    PROPERTY_WORDS[_name] = (_chinese.split()[0], _english.split(",")[0].strip())
+    PROPERTY_WORDS[_name] = (words(_languages[0], "")[0], words("", _languages[1])[0])
 
 PERCENT_PROPERTY = {"light": "brightness", "cover": "position", "media_player": "volume", "fan": "speed"}
 """What "50%" means on a device where the sentence does not say; elsewhere whatever the device takes in percent."""
@@ -66,11 +68,7 @@ strong | 强力 强劲 turbo
 
 
 def _values(table: str) -> dict[str, str]:
-    found = {}
-    for row in table.strip().splitlines():
-        value, words = (part.strip() for part in row.split("|"))
-        found.update(dict.fromkeys(words.split(), value))
-    return found
+    return {word: value for value, cell in rows(table) for word in cell.split()}
 
 
 COLORS = {**_values(_COLORS), "warm white": "warm white", "cool white": "cool white"}
@@ -95,3 +93,69 @@ UNITS: dict[str, str] = {
     **dict.fromkeys(("k", "开尔文", "kelvin"), "K"),
     **dict.fromkeys(("档", "挡", "级"), ""),
 }
+
+
+_DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "幺": 1}
+_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10000}
+_CHINESE = "".join(_DIGITS) + "".join(_SCALES)
+_UNITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_UNITS += ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS = {word: value for value, word in enumerate(_UNITS)}
+_WORDS |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
+_ENGLISH = "|".join(sorted([*_WORDS, "hundred", "thousand"], key=len, reverse=True))
+
+NUMBER = re.compile(
+    rf"-?\d+(?:\.\d+)?|零下(?:\d+|[{_CHINESE}]+)|[{_CHINESE}]+(?:点[{''.join(_DIGITS)}]+)?"
+    rf"|\b(?:minus )?(?:(?:{_ENGLISH})\b(?: and | )?)+(?:point (?:(?:{'|'.join(_UNITS[:10])})\b ?)+)?"
+)
+"""A number at the start of what follows."""
+
+
+def number_of(text: str) -> float | None:
+    """The number a match of NUMBER says; None where the characters make none."""
+    text = text.strip()
+    if re.fullmatch(r"-?\d+(?:\.\d+)?", text):
+        return float(text)
+    if text.startswith("零下"):
+        below = number_of(text[2:])
+        return None if below is None else -below
+    return _chinese(text) if text[0] in _CHINESE else _english(text)
+
+
+def _chinese(text: str) -> float | None:
+    whole, _, fraction = text.partition("点")
+    if not any(character in _SCALES for character in whole):
+        digits = "".join(str(_DIGITS[character]) for character in whole)
+        total = float(digits)
+    else:
+        total, digit = 0.0, None
+        for character in whole:
+            if character in _DIGITS:
+                digit = _DIGITS[character]
+            elif character == "万":
+                total, digit = (total + (digit or 0)) * 10000, None
+            else:
+                total, digit = total + (1 if digit is None else digit) * _SCALES[character], None
+        # 一百五 is a hundred and fifty, 一百零五 a hundred and five.
+        if digit is not None:
+            short = whole[-2:-1] in ("百", "千")
+            total += digit * (_SCALES[whole[-2]] // 10 if short else 1)
+    if fraction:
+        total += float("0." + "".join(str(_DIGITS[character]) for character in fraction))
+    return total
+
+
+def _english(text: str) -> float | None:
+    sign = -1 if text.startswith("minus ") else 1
+    whole, _, fraction = text.removeprefix("minus ").partition("point")
+    total = 0
+    for word in whole.split():
+        if word == "hundred":
+            total = (total or 1) * 100
+        elif word == "thousand":
+            total = (total or 1) * 1000
+        elif word != "and":
+            total += _WORDS[word]
+    decimals = "".join(str(_WORDS[word]) for word in fraction.split())
+    return sign * (total + (float("0." + decimals) if decimals else 0.0))

@@ -1,21 +1,27 @@
-"""A project that follows a folder: its documents say what the text files say."""
+"""Folders of files as documents: imported once, or followed by a project whose documents say what the files say."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from homing.database import Database, Transaction
-from homing.documents.folder_files import read_text, text_files
-from homing.documents.service import DocumentService
+from homing.database import Database
+from homing.documents.writing import Saved
 from homing.engine import Engine
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
-from homing.errors import NotFound
+from homing.errors import FileUnreadable, InvalidArgument, MissingExtra, NotFound
+from homing.files import SUFFIXES, TEXT_SUFFIXES, read_file
+from homing.progress import Progress
 from homing.records import Hit, Retrieved
-from homing.text.decoding import NotText
+from homing.text.decoding import NotText, decode_any
+
+if TYPE_CHECKING:
+    from homing.documents.service import DocumentService
 
 COMPONENT = "followed_files"
 STEPS = (
@@ -27,9 +33,8 @@ STEPS = (
 )
 # A file written in the same instant as it was read may change again without its time stamp moving.
 SETTLED_NS = 2_000_000_000
-
-Progress = Callable[[int, int], None]
-"""Called with how many files are done, and how many there are to do."""
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
+MAX_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,9 @@ class FollowedFolder:
         found = self._documents.search(
             self.project, query, mode=asked.mode, top_k=asked.limit, min_score=asked.min_score
         )
-        return found.with_hits([self._placed(hit) for hit in found])
+        names = {hit.metadata["document_id"] for hit in found}
+        texts = {name: self._documents.text(self.project, name) for name in names}
+        return found.with_hits([_placed(hit, texts[hit.metadata["document_id"]]) for hit in found])
 
     def _follow(self, name: str, path: Path, stamp: _Stamp | None, there: bool, report: Refreshed) -> None:
         try:
@@ -130,10 +137,11 @@ class FollowedFolder:
         # The stamp comes last: a file counts as read only when everything about it is in place.
         _keep(self._engine.database, self.project, name, _Stamp(stat.st_size, stat.st_mtime_ns, seen))
 
-    def _placed(self, hit: Hit) -> Hit:
-        name, start = hit.metadata["document_id"], hit.metadata["start_offset"]
-        line = self._documents.text(self.project, name).count("\n", 0, start) + 1
-        return replace(hit, metadata={"path": name, "line": line, "start": start, "end": hit.metadata["end_offset"]})
+
+def _placed(hit: Hit, text: str) -> Hit:
+    start, end = hit.metadata["start_offset"], hit.metadata["end_offset"]
+    place = {"path": hit.metadata["document_id"], "line": text.count("\n", 0, start) + 1, "start": start, "end": end}
+    return replace(hit, metadata=place)
 
 
 def _stamps(database: Database, project: str) -> dict[str, _Stamp]:
@@ -146,19 +154,15 @@ def _stamps(database: Database, project: str) -> dict[str, _Stamp]:
 
 
 def _keep(database: Database, project: str, name: str, stamp: _Stamp) -> None:
-    def work(transaction: Transaction) -> None:
-        transaction.rows(
+    row = (project, name, stamp.size, stamp.modified, stamp.seen)
+    database.write(
+        lambda transaction: transaction.rows(
             "INSERT INTO followed_files(project, document, size, modified, seen) VALUES ($1, $2, $3, $4, $5) "
             "ON CONFLICT(project, document) DO UPDATE SET size = excluded.size, modified = excluded.modified, "
             "seen = excluded.seen",
-            project,
-            name,
-            stamp.size,
-            stamp.modified,
-            stamp.seen,
+            *row,
         )
-
-    database.write(work)
+    )
 
 
 def _forget(database: Database, project: str, name: str) -> None:
@@ -167,3 +171,87 @@ def _forget(database: Database, project: str, name: str) -> None:
             "DELETE FROM followed_files WHERE project = $1 AND document = $2", project, name
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that could not be imported, by its path below the folder, and why."""
+
+    path: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did: documents that were written, that said the same already, and files that were left out.
+
+    `notes` say what a person should know about single files: characters that could not be read, pages without text.
+    """
+
+    documents: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    chunks: int = 0
+
+
+def import_folder(folder: Path, save: Callable[[str, str], Saved], progress: Progress | None) -> Imported:
+    """Save every readable file below a folder, named by its path there; one bad file never stops the others."""
+    if not folder.exists():
+        raise NotFound(f"there is no folder {folder}; name a folder with {', '.join(sorted(SUFFIXES))} files")
+    if not folder.is_dir():
+        raise InvalidArgument(f"{folder} is not a folder; name the folder it is in")
+    paths = list(files_below(folder))
+    written: list[str] = []
+    unchanged: list[str] = []
+    skipped: list[SkippedFile] = []
+    notes: list[str] = []
+    chunks = 0
+    for done, path in enumerate(paths):
+        if progress is not None:
+            progress(done, len(paths))
+        name = path.relative_to(folder.resolve()).as_posix()
+        try:
+            read = read_file(path)
+        except (FileUnreadable, NotFound, MissingExtra, InvalidArgument) as error:
+            skipped.append(SkippedFile(name, error.code, error.message))
+            continue
+        saved = save(name, read.text)
+        notes += [f"{name}: {note}" for note in read.notes]
+        chunks += len(saved.changed) + len(saved.unchanged) + len(saved.moved)
+        touched = saved.changed or saved.moved or saved.removed
+        (written if touched else unchanged).append(name)
+    if progress is not None:
+        progress(len(paths), len(paths))
+    return Imported(tuple(written), tuple(unchanged), tuple(skipped), tuple(notes), chunks)
+
+
+def files_below(folder: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path]:
+    """The files that can be read, sorted. What is hidden is left out; links are not followed out of the folder."""
+    root = folder.resolve()
+    for at, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS)
+        for name in sorted(files):
+            path = Path(at, name)
+            if name.startswith((".", "~$")) or path.suffix.lower() not in suffixes:
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                continue
+            yield path
+
+
+def text_files(folder: Path) -> Iterator[Path]:
+    """The plain text files below a folder, sorted."""
+    return files_below(folder, TEXT_SUFFIXES)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, in whatever encoding a person's editor writes; line ends as they stand. Raises NotText."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise NotText(f"larger than {MAX_BYTES // 1024**2} MiB")
+        return decode_any(path.read_bytes()).text
+    except OSError as error:
+        raise NotText(error.strerror or "cannot be read") from error

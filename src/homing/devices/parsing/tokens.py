@@ -10,13 +10,13 @@ from functools import cache
 
 from homing.devices.lexicon import words
 from homing.devices.lexicon.actions import ACTIONS, CARRIERS, PARTICLES, Action
-from homing.devices.lexicon.numbers import NUMBER, number_of
-from homing.devices.lexicon.properties import COLORS, EXTREMES, MODES, PROPERTIES, UNITS
-from homing.devices.lexicon.rooms import FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS
-from homing.devices.lexicon.types import ANY_DEVICE, TYPE_WORDS, TypeWord
+from homing.devices.lexicon.things import ANY_DEVICE, FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS, TYPE_WORDS, TypeWord
+from homing.devices.lexicon.values import COLORS, EXTREMES, MODES, NUMBER, PROPERTIES, UNITS, number_of
 from homing.devices.query import SpokenValue
-from homing.devices.spoken import singular
-from homing.devices.vocabulary import Vocabulary
+from homing.devices.vocabulary import Vocabulary, singular
+
+NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
+CLASSIFIERS = frozenset("个盏台扇只把座部间首")
 
 
 class Kind(StrEnum):
@@ -80,8 +80,6 @@ class Token:
 
 INFLECTED = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.ANY_DEVICE, Kind.PROPERTY, Kind.ACTION, Kind.CARRIER)
 """English words that are also found with an s: lights, and the verbs of descriptions (opens, turns)."""
-
-NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
 
 
 def lex(form: str, vocabulary: Vocabulary, *, without: frozenset[str] = frozenset()) -> list[Token]:
@@ -208,9 +206,6 @@ def _numbers(form: str, start: int) -> Iterator[Token]:
         yield _value(form, start, after, SpokenValue(number=number, unit=UNITS[unit] or None))
     elif _stands_alone(form, start, end):
         yield _value(form, start, end, SpokenValue(number=number))
-
-
-CLASSIFIERS = frozenset("个盏台扇只把座部间首")
 
 
 def _value(form: str, start: int, end: int, value: SpokenValue) -> Token:
