@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from homing.documents.alignment import Alignment, align
 from homing.documents.layout import Placed, Rewrite, Stored, common_end, common_start, rewrite
 from homing.documents.splitting import PARAGRAPHS, WINDOWS, Piece, split, split_windows
-from homing.text.blocks import MAX_FRONT_MATTER
+from homing.text.paragraphs import MAX_FRONT_MATTER
 
 FENCES = ("```", "~~~")
 """A fence of code reaches as far as its other end, so with one of these nothing can be told from the lines around."""

@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 
 from homing.text.folding import Folded, fold
-from homing.text.highlight import Span, spans
-from homing.text.tokens import tokens
-from homing.text.words import cut, is_character, is_run
+from homing.text.tokens import Span, cut, is_character, is_run, spans, tokens
 
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|「([^」]+)」|『([^』]+)』|＂([^＂]+)＂')
 

@@ -17,7 +17,7 @@ from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT
-from homing.text.highlight import Span
+from homing.text.tokens import Span
 
 SPARE = 10
 """Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""

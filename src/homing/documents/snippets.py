@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from homing.text.highlight import Span
+from homing.text.tokens import Span
 
 _SPACE = re.compile(r"\s")
 

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from homing.stores.arguments import is_encodable
 from homing.text.paragraphs import MAX_TOKENS, MIN_CHARS, Paragraph, paragraphs
-from homing.text.windows import windows
+from homing.text.sentences import windows
 
 PARAGRAPHS, WINDOWS = "paragraphs", "windows"
 """How a document is cut: what people write by paragraph, what was uploaded in windows that overlap."""

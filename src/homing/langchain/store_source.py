@@ -24,7 +24,7 @@ from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
 from homing.stores.users import MultiUserStore
-from homing.text.containment import Containment
+from homing.text.keywords import Containment
 from homing.vectors import Vector
 
 COUNTED = 50

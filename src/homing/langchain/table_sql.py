@@ -9,7 +9,7 @@ from typing import Any
 from homing.langchain.source import Filter
 from homing.langchain.table import Table, literal, quoted
 from homing.langchain.table_filter import FilterSql
-from homing.text.spellings import spellings
+from homing.text.folding import spellings
 
 FEW = 2_000
 """Rows of a user up to which all are compared: exact, and faster than an index that must pass by everybody else's."""

@@ -27,7 +27,7 @@ from homing.mcp.library import (
     ServerRequestContext,
 )
 from homing.skills.skill import Skill, one_line
-from homing.text.readable import readable
+from homing.text.decoding import readable
 
 if TYPE_CHECKING:
     from homing.app import Homing

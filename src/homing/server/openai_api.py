@@ -18,7 +18,7 @@ from homing.embedders.texts import without_surrogates
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
 from homing.models.registry import Found
-from homing.text.readable import readable
+from homing.text.decoding import readable
 from homing.vectors import Matrix, pack
 
 try:

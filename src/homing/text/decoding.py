@@ -1,10 +1,12 @@
-"""Bytes that a person wrote, as text, whatever the editor."""
+"""Bytes that a person wrote, as text, whatever the editor; and text that UTF-8 can carry."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
+_HALF = re.compile("[\ud800-\udfff]")
 _RUN = re.compile(rb"[\x80-\xff]+")
 _MOSTLY = 0.02
 """Share of broken characters up to which a text is taken for UTF-8 that was damaged."""
@@ -51,3 +53,28 @@ def _strict(content: bytes, encoding: str) -> Decoded | None:
 def _damaged(content: bytes, encoding: str) -> Decoded:
     text = content.decode(encoding, "replace")
     return Decoded(text, encoding.removesuffix("-sig"), text.count("\ufffd"))
+
+
+def readable(value: Any) -> Any:
+    """The same, except that every half of a surrogate pair in a text is U+FFFD; offsets stay what they are."""
+    if isinstance(value, str):
+        return value if is_encodable(value) else _HALF.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {readable(key): readable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [readable(one) for one in value]
+    return value
+
+
+def without_surrogates(text: str) -> str:
+    """The same text, except that halves of a surrogate pair are joined and lone ones replaced by U+FFFD."""
+    return text if is_encodable(text) else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def is_encodable(text: str) -> bool:
+    """Whether UTF-8 can write the text."""
+    # Trying takes a third of the time of looking, and hardly any text has such a half.
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
