@@ -10,8 +10,7 @@ from homing.database.lazy import LazyDatabase
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
-from homing.embedders.observed import Observed
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, Observed
 from homing.embedders.registry import Backend, ProviderEntry, create, resolve_backend
 from homing.embedders.resilient import Resilient
 from homing.embedders.secret import Secret

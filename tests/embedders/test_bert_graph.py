@@ -10,9 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from homing.embedders.bert_graph import BertConfig, build_fp32, tap_names
-from homing.embedders.bert_int8 import build_int8
-from homing.embedders.int8_grid import Range, balance, grid_over, quantise_columns, quantise_rows
+from homing.embedders.bert_graph import (
+    BertConfig,
+    Range,
+    balance,
+    build_fp32,
+    build_int8,
+    grid_over,
+    quantise_columns,
+    quantise_rows,
+    tap_names,
+)
 from homing.embedders.local import open_session
 from homing.errors import InvalidArgument, MissingExtra
 

@@ -1,14 +1,23 @@
-"""The seam between text and vectors."""
+"""The seam between text and vectors, and the wrappers around it that leave the vectors as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+from homing.errors import HomingError, InvalidArgument, ModelNotReady, NotFound
 from homing.vectors import Matrix, Scale
 
 Kind = Literal["document", "query"]
 """What a text is for; some models embed a question differently from what answers it."""
+
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+"""Upper ends, in seconds, of the classes that calls are counted in; what takes longer is in the last one beyond."""
 
 
 @runtime_checkable
@@ -38,3 +47,205 @@ class EmbeddingProvider(Protocol):
 
     def truncated(self, texts: Sequence[str]) -> list[bool]:
         """For each text, whether its end lies beyond what the model reads."""
+
+
+def checked_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list. Refuses a bare string, which would be embedded letter by letter, and what is not text."""
+    if isinstance(texts, str):
+        raise InvalidArgument("texts to embed are a list of strings; got one string: put it in a list")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidArgument(f"texts to embed are strings; got {type(text).__name__}")
+    return list(texts)
+
+
+class Wrapper:
+    """A provider that is another one in everything it does not say otherwise."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        self._provider = provider
+
+    @property
+    def wrapped(self) -> EmbeddingProvider:
+        """The provider inside."""
+        return self._provider
+
+    @property
+    def id(self) -> str:
+        """The identity of the wrapped provider."""
+        return self._provider.id
+
+    @property
+    def dimensions(self) -> int:
+        """The width of the wrapped provider."""
+        return self._provider.dimensions
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of the wrapped provider."""
+        return self._provider.scale
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """What the wrapped provider gives."""
+        return self._provider.embed(texts, kind=kind)
+
+    def truncated(self, texts: Sequence[str]) -> list[bool]:
+        """What the wrapped provider says."""
+        return self._provider.truncated(texts)
+
+    def close(self) -> None:
+        """Closes the wrapped provider where it can be closed."""
+        if close := getattr(self._provider, "close", None):
+            close()
+
+
+def layers(provider: EmbeddingProvider) -> Iterator[EmbeddingProvider]:
+    """A provider, what it wraps, what that wraps, and so on."""
+    yield provider
+    while isinstance(provider, Wrapper):
+        provider = provider.wrapped
+        yield provider
+
+
+@runtime_checkable
+class ChoosesModel(Protocol):
+    """An embedder that can be asked for the model of another identity."""
+
+    def for_model(self, identity: str) -> EmbeddingProvider:
+        """The embedder of that identity; for an empty one, the default as it is now. Raises EmbeddingError."""
+
+
+def provider_for(embedder: EmbeddingProvider, identity: str) -> EmbeddingProvider:
+    """The embedder whose vectors belong with those of `identity`, which is empty where there are none yet.
+
+    Whoever keeps an embedder asks this before each piece of work, and takes vectors and `id` from what it returns: the
+    default may change between two calls. An embedder that cannot choose is returned as it is.
+    """
+    return embedder.for_model(identity) if isinstance(embedder, ChoosesModel) else embedder
+
+
+class Chosen(Wrapper):
+    """An embedder that stays what it was when it was chosen, and knows where the others are."""
+
+    def __init__(self, provider: EmbeddingProvider, choose: Callable[[str], EmbeddingProvider]) -> None:
+        super().__init__(provider)
+        self._choose = choose
+
+    def for_model(self, identity: str) -> EmbeddingProvider:
+        """The embedder of that identity; for an empty one, the default as it is now."""
+        return self._provider if identity == self._provider.id else self._choose(identity)
+
+
+class MissingModel:
+    """A provider whose files are missing: asking it for anything raises ModelNotReady, which says what to do.
+
+    It looks for the model each time, so whoever keeps it need not be restarted once the model was fetched.
+    """
+
+    def __init__(self, find: Callable[[str], EmbeddingProvider]) -> None:
+        self._find = find
+
+    @property
+    def id(self) -> str:
+        """The identity of the model, where it is there by now."""
+        return self.for_model("").id
+
+    @property
+    def dimensions(self) -> int:
+        """Its width, likewise."""
+        return self.for_model("").dimensions
+
+    @property
+    def scale(self) -> Scale | None:
+        """Its scale, likewise."""
+        return self.for_model("").scale
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """What the model gives, likewise."""
+        return self.for_model("").embed(texts, kind=kind)
+
+    def truncated(self, texts: Sequence[str]) -> list[bool]:
+        """What the model says, likewise."""
+        return self.for_model("").truncated(texts)
+
+    def for_model(self, identity: str) -> EmbeddingProvider:
+        """The embedder of that identity; for an empty one, the default as it is now."""
+        try:
+            return self._find(identity)
+        except NotFound as error:
+            raise ModelNotReady(error.message, details=error.details) from error
+
+
+class Calibrated(Wrapper):
+    """The same provider, identity and vectors, with another scale."""
+
+    def __init__(self, provider: EmbeddingProvider, scale: Scale) -> None:
+        super().__init__(provider)
+        self._scale = scale
+
+    @property
+    def scale(self) -> Scale:
+        """The scale that was fitted."""
+        return self._scale
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was seen until now. `last_failure` is the code of the latest call, where that failed."""
+
+    calls: int
+    texts: int
+    seconds: float
+    by_bound: tuple[int, ...]
+    failures: Mapping[str, int]
+    last_failure: str | None
+
+
+class Observed(Wrapper):
+    """The same provider, under observation. Safe to call from several threads; costs a microsecond."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        super().__init__(provider)
+        self._lock = threading.Lock()
+        self._calls = self._texts = 0
+        self._seconds = 0.0
+        self._by_bound = [0] * (len(BOUNDS) + 1)
+        self._failures: Counter[str] = Counter()
+        self._last_failure: str | None = None
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """What the wrapped provider gives."""
+        started = time.perf_counter()
+        code: str | None = "INTERNAL_ERROR"
+        try:
+            rows = super().embed(texts, kind=kind)
+            code = None
+            return rows
+        except HomingError as error:
+            code = error.code
+            raise
+        finally:
+            self._count(len(texts), time.perf_counter() - started, code)
+
+    @property
+    def seen(self) -> Observation:
+        """What was seen until now."""
+        with self._lock:
+            return Observation(
+                self._calls,
+                self._texts,
+                self._seconds,
+                tuple(self._by_bound),
+                dict(self._failures),
+                self._last_failure,
+            )
+
+    def _count(self, texts: int, seconds: float, code: str | None) -> None:
+        with self._lock:
+            self._calls += 1
+            self._texts += texts
+            self._seconds += seconds
+            self._by_bound[bisect_left(BOUNDS, seconds)] += 1
+            self._last_failure = code
+            if code is not None:
+                self._failures[code] += 1

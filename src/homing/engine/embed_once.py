@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.embedders.wrapper import Wrapper
+from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper
 from homing.engine.models import ModelsInUse
 from homing.errors import EmbeddingError
 from homing.vectors import Matrix

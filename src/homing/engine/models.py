@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from homing.embedders.chosen import provider_for
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, provider_for
 from homing.errors import ProviderUnavailable
 
 

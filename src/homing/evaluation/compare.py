@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.wrapper import Wrapper
+from homing.embedders.provider import EmbeddingProvider, Wrapper
 from homing.engine.engine import Engine
 from homing.errors import InvalidArgument
 from homing.evaluation.configuration import Configuration

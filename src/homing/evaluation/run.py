@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homing.embedders.long_texts import embed_long
-from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.embedders.wrapper import Wrapper
+from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper
+from homing.engine.batch import embed_long
 from homing.engine.engine import Engine
 from homing.engine.search import HybridOptions, search
 from homing.evaluation.asked_once import asked_once

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from homing.embedders.chosen import ChoosesModel
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import ChoosesModel, EmbeddingProvider
 from homing.engine.embed_once import EmbedOnce
 from homing.engine.models import FixedModel
 from homing.engine.source import Nearest, StoreSource

@@ -10,11 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from homing.embedders.cached import Cached
-from homing.embedders.calibrated import Calibrated
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, ModelFolder
-from homing.embedders.observed import Observed
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import Calibrated, EmbeddingProvider, Observed
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
 from homing.embedders.resilient import Resilient
 from homing.embedders.secret import Secret

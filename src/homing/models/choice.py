@@ -10,9 +10,7 @@ from functools import cached_property, partial
 
 from homing.database import Database
 from homing.database.lazy import LazyDatabase
-from homing.embedders.chosen import Chosen
-from homing.embedders.missing_model import MissingModel
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import Chosen, EmbeddingProvider, MissingModel
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
 from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService

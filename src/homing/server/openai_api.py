@@ -14,11 +14,10 @@ from typing import Any
 
 from homing.app import Homing
 from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.texts import without_surrogates
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
 from homing.models.registry import Found
-from homing.text.decoding import readable
+from homing.text.decoding import readable, without_surrogates
 from homing.vectors import Matrix, pack
 
 try:

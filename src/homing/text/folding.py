@@ -135,8 +135,8 @@ _TO_FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 def spellings(word: str) -> list[str]:
     """The word itself first, then as others write it: simplified or traditional characters, full-width letters.
 
-    数据 is also 數據, and API is also ＡＰＩ. Upper and lower case are left to the engine. Where there would be more than
-    `MAX_SPELLINGS`, the word and its simplified form stand alone.
+    数据 is also 數據, and API is also ＡＰＩ. Upper and lower case are left to the engine. Where there would be more
+    than `MAX_SPELLINGS`, the word and its simplified form stand alone.
     """
     if word.isascii():
         return list(dict.fromkeys([word, word.translate(_TO_FULL_WIDTH)])) if word else []

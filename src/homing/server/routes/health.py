@@ -8,10 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from homing.app import Homing
-from homing.embedders.observed import Observed
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, Observed, layers
 from homing.embedders.resilient import Resilient
-from homing.embedders.wrapper import layers
 from homing.errors import EmbeddingError, HomingError
 from homing.operations.models import Output
 from homing.server.access import Caller
