@@ -10,8 +10,8 @@ from homing.devices.lexicon.actions import opposed
 from homing.devices.meaning import command_meaning, meaning_of
 from homing.devices.query import QueryIR
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.engine import temporary_engine
 from homing.engine.search import HybridOptions, search
-from homing.engine.temporary import temporary_engine
 from homing.records import VectorRecord
 
 COLLECTION = "commands"

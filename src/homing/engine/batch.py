@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.models import ModelsInUse
+from homing.engine.source import ModelsInUse
 from homing.engine.work import Item, Work
 from homing.errors import (
     DimensionMismatch,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from homing.engine.fusion import DEFAULT_K
+from homing.engine.ranking import DEFAULT_K
 from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from homing.engine.fusion import DEFAULT_K, Ranking, rrf
+from homing.engine.ranking import DEFAULT_K, Ranking, rrf
 from homing.errors import InvalidArgument
 from homing.langchain.library import Document
 

@@ -12,9 +12,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from homing.embedders.provider import ChoosesModel, EmbeddingProvider
-from homing.engine.embed_once import EmbedOnce
-from homing.engine.models import FixedModel
-from homing.engine.source import Nearest, StoreSource
+from homing.engine.source import EmbedOnce, FixedModel, Nearest, StoreSource
 from homing.errors import InvalidArgument
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import Place, UserSource
