@@ -15,8 +15,8 @@ from homing.embedders.registry import Backend, ProviderEntry, create, resolve_ba
 from homing.embedders.resilient import Resilient
 from homing.embedders.secret import Secret
 from homing.errors import ConfigError, NotFound
-from homing.models.adapters import LOOPBACK, Surroundings
 from homing.models.choice import Models
+from homing.models.manager import LOOPBACK, Surroundings
 
 CACHE = "cache.db"
 
@@ -31,7 +31,9 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
 
 def open_models(settings: Settings, database: LazyDatabase) -> Models:
     """The models of the data folder, under these settings. The database stays the caller's to close."""
-    surroundings = Surroundings(refer, settings.models, settings.data / CACHE, settings.proxy)
+    surroundings = Surroundings(
+        refer, settings.models, settings.data / CACHE, settings.proxy, settings.embedding.query_deadline
+    )
     return Models(
         database,
         surroundings,
@@ -59,7 +61,7 @@ def named_embedder(settings: Settings) -> EmbeddingProvider | None:
     backend = embedding_backend(settings)
     if not backend:
         return None
-    remote = Resilient(create(backend.type, **_options(settings, backend)))
+    remote = Resilient(create(backend.type, **_options(settings, backend)), deadline=embedding.query_deadline)
     return Cached(Observed(remote), settings.data / CACHE)
 
 

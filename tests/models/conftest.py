@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from homing.database import Database
-from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
-from homing.models.manager import LLMManager
+from homing.models.manager import Adapters, LLMManager, Surroundings
 from homing.testing.loopback import LoopbackApi
 from tests.databases import database, open_database
 

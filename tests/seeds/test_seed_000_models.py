@@ -17,7 +17,7 @@ from homing.database.sqlite import SqliteDatabase
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.errors import Timeout
 from homing.models import LLMConfigService, LLMManager
-from homing.models.adapters import Adapters, Surroundings
+from homing.models.manager import Adapters, Surroundings
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.minilm import minilm_folder
 from tests.models.statements import counted_statements

@@ -12,8 +12,8 @@ import pytest
 
 from homing.database.lazy import LazyDatabase
 from homing.embedders.local import LocalProvider
-from homing.models.adapters import Surroundings
 from homing.models.choice import Models
+from homing.models.manager import Surroundings
 from homing.skills import Skill, ToolRetrievalService
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.minilm import minilm_folder

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 RETRIABLE = (ProviderUnavailable, RateLimited, Timeout, MalformedAnswer)
 """What may pass by itself. A rejected key, an unknown model or a text that is too long will not."""
+QUERY_DEADLINE = 0.8
+"""Seconds that a person waits for a query to be embedded, before words answer alone."""
 FIRST_WAIT = 0.1
 MAX_WAIT = 10.0
 Circuit = Literal["closed", "half-open", "open"]
@@ -112,7 +114,7 @@ class Resilient(Wrapper):
         self,
         provider: EmbeddingProvider,
         *,
-        deadline: float = 0.8,
+        deadline: float = QUERY_DEADLINE,
         document_deadline: float = 60.0,
         attempts: int = 3,
         breaker: Breaker | None = None,

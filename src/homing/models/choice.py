@@ -12,11 +12,9 @@ from homing.database import Database
 from homing.database.lazy import LazyDatabase
 from homing.embedders.provider import Chosen, EmbeddingProvider, MissingModel
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
-from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
-from homing.models.manager import LLMManager
-from homing.models.records import LOCAL, LLMModel, LLMProvider
-from homing.models.registry import Found
+from homing.models.manager import Adapters, Found, LLMManager, Surroundings
+from homing.models.records import COMPONENT, LOCAL, LLMModel, LLMProvider
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +180,7 @@ class Models:
     def _existing(self) -> LLMManager | None:
         if self._manager is None:
             database = self._database.existing()
-            if database is None or not LLMConfigService.exists_in(database):
+            if database is None or not database.applied(COMPONENT):
                 return None
         return self.manager
 

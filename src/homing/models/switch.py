@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from homing.database import Database
 from homing.engine.engine import Engine
 from homing.engine.wanted import Wish
 from homing.errors import EmbeddingError, NotFound, ProviderUnavailable, RateLimited, Timeout
 from homing.models.choice import Models
 from homing.models.records import LLMModel
-from homing.models.switch_log import SwitchLog
 from homing.stores.store import ModelInfo
 
 BATCH = 128
@@ -237,3 +237,26 @@ class _Count:
         else:
             self.add(before - now)
         return now
+
+
+class SwitchLog:
+    """The one row about the latest switch."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def previous(self) -> int | None:
+        """The id of the model before the latest switch; None where there never was one."""
+        found = self._database.read(lambda transaction: transaction.rows("SELECT previous FROM model_switch"))
+        return None if not found else int(found[0][0])
+
+    def remember(self, previous: int) -> None:
+        """A switch was begun; this model was the default before it."""
+        self._database.write(
+            lambda transaction: transaction.rows(
+                "INSERT INTO model_switch(one, previous) VALUES (1, $1) "
+                "ON CONFLICT(one) DO UPDATE SET previous = excluded.previous",
+                previous,
+            ),
+            "models",
+        )

@@ -16,7 +16,7 @@ from homing.app import Homing
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
-from homing.models.registry import Found
+from homing.models.manager import Found
 from homing.text.decoding import readable, without_surrogates
 from homing.vectors import Matrix, pack
 
