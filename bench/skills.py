@@ -45,7 +45,7 @@ from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.engine.engine import temporary_engine
-from homing.evaluation.metrics import ndcg, recall
+from homing.evaluation.run import ndcg, recall
 from homing.skills import Skill, SkillService
 from homing.skills.discovery import skill_places
 from homing.skills.indexing import HEADS, passages_of

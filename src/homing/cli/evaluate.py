@@ -59,7 +59,7 @@ def evaluate(
         return
     from homing.evaluation.compare import Demand, compare
     from homing.evaluation.golden import read_golden
-    from homing.evaluation.saved import save_result
+    from homing.evaluation.result import save_result
 
     demands = [Demand.parse(one) for one in floor or []]
     compared = [read_golden(path) for path in sets]

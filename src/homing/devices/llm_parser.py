@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from homing.chat.model import ChatModel, Message
+from homing.chat import ChatModel, Message
 from homing.devices.lexicon.actions import opposed
 from homing.devices.lexicon.properties import PROPERTY_WORDS
 from homing.devices.meaning import meaning_of

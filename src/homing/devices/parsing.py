@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from homing.chat.model import ChatModel
+from homing.chat import ChatModel
 from homing.devices.device import Room
 from homing.devices.llm_parser import parse_llm
 from homing.devices.query import QueryIR

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from homing.chat.model import ChatModel
+from homing.chat import ChatModel
 from homing.devices.answer import Answer, DialogueState, Hint, Step
 from homing.devices.candidate import NAME_HIT, Candidate
 from homing.devices.capability import THRESHOLD, filter_by_capability

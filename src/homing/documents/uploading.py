@@ -17,7 +17,7 @@ from homing.documents.writing import Writer
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.files import Limits, read_file
-from homing.files.progress import to_nobody
+from homing.files.file_text import to_nobody
 
 PROJECT = "uploads"
 """The project that uploaded files are documents of."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,14 +16,14 @@ from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper
 from homing.engine.batch import embed_long
 from homing.engine.engine import Engine
 from homing.engine.search import HybridOptions, search
-from homing.evaluation.asked_once import asked_once
 from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, Question
-from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
 from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
 from homing.records import Leg, Retrieved, VectorRecord
 from homing.stores.store import Store
 from homing.vectors import Matrix
+
+READS = frozenset({"search_vector", "search_words", "measure", "get"})
 
 COLLECTION = "evaluation"
 BATCH = 512
@@ -34,8 +37,51 @@ THRESHOLD = 0.5
 MODES: tuple[Mode, ...] = ("semantic", "keyword", "hybrid")
 NEAREST = Configuration(1, 0)
 """What tells how near the nearest document is; always asked."""
-
 Progress = Callable[[int, int], None]
+
+
+def read_once(store: Store) -> Store:
+    """The store, giving again what it has answered to the same question. Nothing may be written meanwhile.
+
+    Configurations that are compared differ in how they combine the legs: the legs themselves are asked once.
+    """
+    return cast(Store, _ReadOnce(store))
+
+
+class _ReadOnce:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._answers: dict[bytes, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        return self._once(name, method) if name in READS else method
+
+    def _once(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(*positional: Any, **named: Any) -> Any:
+            key = pickle.dumps((name, positional, named))
+            if key not in self._answers:
+                self._answers[key] = method(*positional, **named)
+            return self._answers[key]
+
+        return answer
+
+
+def recall(ranking: Sequence[str], relevant: Mapping[str, float], k: int) -> float:
+    """The share of questions answered: 1 where at least one relevant document is among the first `k`."""
+    return float(any(relevant.get(one, 0) > 0 for one in ranking[:k]))
+
+
+def ndcg(ranking: Sequence[str], relevant: Mapping[str, float], k: int = 10) -> float:
+    """Gain of the first `k`, discounted by the logarithm of the place, over the best possible."""
+    gained = sum(relevant.get(one, 0.0) / math.log2(place + 2) for place, one in enumerate(ranking[:k]))
+    best = sum(gain / math.log2(place + 2) for place, gain in enumerate(sorted(relevant.values(), reverse=True)[:k]))
+    return gained / best if best else 0.0
+
+
+def reciprocal_rank(ranking: Sequence[str], relevant: Mapping[str, float]) -> float:
+    """One over the place of the first relevant document; 0 where there is none."""
+    return next((1 / place for place, one in enumerate(ranking, start=1) if relevant.get(one, 0) > 0), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +123,7 @@ def ask(
     asked = list(dict.fromkeys((NEAREST, *configurations)))
     embedder = _Prepared(engine.models.provider(), [question.text for question in golden.questions])
     for number, question in enumerate(golden.questions, start=1):
-        store = asked_once(engine.store)
+        store = read_once(engine.store)
         answers.append(Answers(question, {one: _search(question.text, store, embedder, one) for one in asked}))
         if progress is not None:
             progress(number, len(golden.questions))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from homing.chat.model import ChatModel, Message, StreamingChatModel
+from homing.chat import ChatModel, Message, StreamingChatModel
 from homing.memory.context_section import context_section
 from homing.memory.entry import SessionKey
 from homing.memory.service import RetrieveOptions

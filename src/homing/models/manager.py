@@ -38,6 +38,27 @@ class Surroundings:
     proxy: str = ""
     query_deadline: float = QUERY_DEADLINE
 
+    def local(self, name: str) -> LocalProvider:
+        """A model that runs in this process: the one in the package, for an empty name as well, or a pulled one."""
+        if not name or name == ModelFolder.read(BUNDLED).name:
+            return LocalProvider()
+        folder = self.models.expanduser() / name
+        if not folder.is_dir():
+            raise NotFound(f"no model named {name!r} in {self.models}; fetch it with `homing models pull {name}`")
+        return LocalProvider(folder)
+
+    def remote(self, kind: str, **options: Any) -> EmbeddingProvider:
+        """A model behind an API, with a deadline, retries and a circuit breaker. An empty option is the API's own."""
+        if urlsplit(options["base_url"]).hostname not in LOOPBACK:
+            options["proxy"] = self.proxy
+        provider = create(kind, **{name: value for name, value in options.items() if value})
+        return Resilient(provider, deadline=self.query_deadline)
+
+    def remembered(self, provider: EmbeddingProvider, *, by_kind: bool) -> EmbeddingProvider:
+        """The same provider, observed, and with the cache where there is one."""
+        observed = Observed(provider)
+        return observed if self.cache is None else Cached(observed, self.cache, by_kind=by_kind)
+
 
 class Adapters:
     """The adapters in use, by model."""
@@ -81,16 +102,15 @@ class Adapters:
 
     def _make(self, provider: LLMProvider, model: LLMModel) -> EmbeddingProvider:
         is_local = model.model_config.local or provider.type == LOCAL
-        adapter: EmbeddingProvider = Observed(self._local(model) if is_local else self._remote(provider, model))
-        if self._surroundings.cache is not None:
-            # A local model embeds questions and documents alike, so one cached row serves both.
-            adapter = Cached(adapter, self._surroundings.cache, by_kind=not is_local)
+        made = self._local(model) if is_local else self._remote(provider, model)
+        # A local model embeds questions and documents alike, so one cached row serves both.
+        adapter = self._surroundings.remembered(made, by_kind=not is_local)
         fitted = model.model_config.scale
         return adapter if fitted is None else Calibrated(adapter, Scale(fitted.border, fitted.steepness))
 
     def _local(self, model: LLMModel) -> EmbeddingProvider:
-        local = LocalProvider(local_folder(model, self._surroundings.models))
-        width = model.model_config.dimensions
+        path, width = model.model_config.model_path, model.model_config.dimensions
+        local = LocalProvider(Path(path).expanduser()) if path else self._surroundings.local(model.model_key)
         if width is not None and width != local.dimensions:
             raise ModelNotReady(
                 f"{model.model_key} is configured with {width} dimensions, its files have {local.dimensions}; "
@@ -104,37 +124,21 @@ class Adapters:
             known = ", ".join(sorted({*PROVIDER_TYPE_TO_EMBEDDING_TYPE, LOCAL}))
             raise UnknownProvider(f"{provider.name}: {provider.type!r} has no embeddings; types that have: {known}")
         config = model.model_config
-        options: dict[str, Any] = {
-            "model": model.model_key,
-            "api_key": self._key(provider),
-            "base_url": provider.base_url,
-            "dimensions": config.dimensions,
-            "timeout": None if config.timeout is None else config.timeout / 1000,
-            "endpoint": config.api_endpoint if kind == "openai" else "",
-            "proxy": "" if urlsplit(provider.base_url).hostname in LOOPBACK else self._surroundings.proxy,
-        }
-        remote = create(kind, **{name: value for name, value in options.items() if value})
-        return Resilient(remote, deadline=self._surroundings.query_deadline)
+        return self._surroundings.remote(
+            kind,
+            model=model.model_key,
+            api_key=self._key(provider),
+            base_url=provider.base_url,
+            dimensions=config.dimensions,
+            timeout=None if config.timeout is None else config.timeout / 1000,
+            endpoint=config.api_endpoint if kind == "openai" else "",
+        )
 
     def _key(self, provider: LLMProvider) -> Secret:
         try:
             return Secret(self._surroundings.refer(provider.api_key.reveal()))
         except ConfigError as error:
             raise ModelNotReady(f"provider {provider.name!r}: {error.message}") from error
-
-
-def local_folder(model: LLMModel, models: Path) -> Path:
-    """Where the files of a local model are."""
-    if model.model_config.model_path:
-        return Path(model.model_config.model_path).expanduser()
-    if model.model_key == ModelFolder.read(BUNDLED).name:
-        return BUNDLED
-    folder = models.expanduser() / model.model_key
-    if not folder.is_dir():
-        raise NotFound(
-            f"no model named {model.model_key!r} in {models}; fetch it with `homing models pull {model.model_key}`"
-        )
-    return folder
 
 
 def _close(adapter: EmbeddingProvider) -> None:

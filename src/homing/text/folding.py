@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
 from math import prod
-
-from homing.text.traditional import SIMPLIFIED, TRADITIONAL
+from pathlib import Path
 
 # Letters that have no decomposition and are still written without their stroke when people search.
 PLAIN = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "þ": "th", "ß": "ss", "ẞ": "SS"}
@@ -46,8 +45,20 @@ def _fold_character(code: int) -> str | None:
 
 
 @cache
+def _readings() -> Sequence[tuple[str, str]]:
+    """Traditional characters and the simplified ones they are read as.
+
+    Made by tools/make_traditional.py from OpenCC's tables (Apache-2.0). One character becomes one character, so offsets
+    survive the folding. Where a traditional character has several simplified readings the most common one stands: text
+    and query are folded alike.
+    """
+    traditional, simplified = Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
+    return list(zip(traditional, simplified, strict=True))
+
+
+@cache
 def _characters() -> _Characters:
-    table = _Characters(zip(map(ord, TRADITIONAL), SIMPLIFIED, strict=True))
+    table = _Characters((ord(traditional), simplified) for traditional, simplified in _readings())
     table.update({ord(character): plain for character, plain in PLAIN.items()})
     return table
 
@@ -150,6 +161,6 @@ def spellings(word: str) -> list[str]:
 @cache
 def _traditional() -> Mapping[str, str]:
     found: dict[str, str] = defaultdict(str)
-    for traditional, simplified in zip(TRADITIONAL, SIMPLIFIED, strict=True):
+    for traditional, simplified in _readings():
         found[simplified] += traditional
     return found

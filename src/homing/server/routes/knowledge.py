@@ -8,7 +8,7 @@ from fastapi import APIRouter, UploadFile
 from fastapi.responses import JSONResponse
 
 from homing.documents.file_name import file_name
-from homing.files.formats import format_of
+from homing.files.reading import format_of
 from homing.operations.knowledge import FileUploaded, uploaded_out
 from homing.server.access import Caller, Writing
 from homing.server.failures import FailureBody
