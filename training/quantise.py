@@ -12,7 +12,8 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from homing.embedders.bert_graph import BertConfig, Range, Ranges, Weights, build_fp32, tap_names
+from homing.embedders.bert_graph import BertConfig, Weights, build_fp32, tap_names
+from int8_graph import Range, Ranges
 
 # Odd input, too, must stay inside the ranges: it is what reaches their ends.
 ODD = (

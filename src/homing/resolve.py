@@ -10,7 +10,7 @@ from homing.embedders.registry import Backend, ProviderEntry, resolve_backend
 from homing.embedders.secret import Secret
 from homing.errors import ConfigError
 from homing.models.choice import Models
-from homing.models.manager import Surroundings
+from homing.models.manager import AdapterOptions
 
 CACHE = "cache.db"
 
@@ -25,13 +25,13 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
 
 def open_models(settings: Settings, database: LazyDatabase) -> Models:
     """The models of the data folder, under these settings. The database stays the caller's to close."""
-    surroundings = Surroundings(
+    options = AdapterOptions(
         refer, settings.models, settings.data / CACHE, settings.proxy, settings.embedding.query_deadline
     )
     return Models(
         database,
-        surroundings,
-        named=lambda: named_embedder(settings, surroundings),
+        options,
+        named=lambda: named_embedder(settings, options),
         explicit=names_a_model(settings),
         embeds=bool(settings.embedding.provider_id or settings.embedding.provider),
     )
@@ -43,7 +43,7 @@ def names_a_model(settings: Settings) -> bool:
     return bool(embedding.provider_id or embedding.model or "provider" in embedding.model_fields_set)
 
 
-def named_embedder(settings: Settings, surroundings: Surroundings) -> EmbeddingProvider | None:
+def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProvider | None:
     """The embedder that the settings alone mean; None where they say there is none.
 
     A model on this machine is used as it is; a remote one gets a deadline, retries and a circuit breaker.
@@ -51,21 +51,21 @@ def named_embedder(settings: Settings, surroundings: Surroundings) -> EmbeddingP
     embedding = settings.embedding
     if not embedding.provider_id and embedding.provider == "bundled":
         # Nothing here treats questions and documents differently, so one cached row serves both.
-        return surroundings.remembered(surroundings.local(embedding.model), by_kind=False)
+        return options.remembered(options.local(embedding.model), by_kind=False)
     backend = embedding_backend(settings)
     if not backend:
         return None
     if not embedding.model:
         raise ConfigError('embedding.model is not set; name the model, e.g. model = "text-embedding-3-small"')
     chosen = settings.providers.get(embedding.provider_id)
-    remote = surroundings.remote(
+    remote = options.remote(
         backend.type,
         model=embedding.model,
         api_key=Secret(refer(backend.api_key.reveal())),
         base_url=chosen.base_url if chosen else embedding.local.base_url,
         dimensions=embedding.dimensions,
     )
-    return surroundings.remembered(remote, by_kind=True)
+    return options.remembered(remote, by_kind=True)
 
 
 def embedding_backend(settings: Settings) -> Backend:

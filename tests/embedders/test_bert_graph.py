@@ -10,19 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from homing.embedders.bert_graph import (
-    BertConfig,
-    Range,
-    balance,
-    build_fp32,
-    build_int8,
-    grid_over,
-    quantise_columns,
-    quantise_rows,
-    tap_names,
-)
+from homing.embedders.bert_graph import BertConfig, build_fp32, tap_names
 from homing.embedders.local import open_session
 from homing.errors import InvalidArgument, MissingExtra
+from training.int8_graph import Range, balance, build_int8, grid_over, quantise_columns, quantise_rows
 
 Floats = npt.NDArray[np.float32]
 WIDTH, INNER, HEADS, LAYERS, WORDS, PLACES = 32, 64, 4, 2, 50, 16

@@ -12,12 +12,12 @@ import pytest
 from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, InvalidArgument, NotFound
-from homing.evaluation.configuration import Configuration, sweep
 from homing.evaluation.golden import GoldenSet, Question, read_golden
 from homing.evaluation.run import (
     COLLECTION,
     NEAREST,
     Answers,
+    Configuration,
     ask,
     index,
     latency,
@@ -25,6 +25,7 @@ from homing.evaluation.run import (
     recall,
     reciprocal_rank,
     score,
+    sweep,
     thresholds,
 )
 from homing.records import Hit, Retrieved

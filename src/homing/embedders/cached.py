@@ -248,23 +248,20 @@ class VectorCache:
             return
         if self._db is not None:
             self._db.close(True)
-        if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
-            self._db = self._rebuild(error)
-        else:
-            self._db = None
-            logger.warning("embedding cache %s cannot be used, going on without it: %s", self._path, error)
+        self._db = self._replacement(error)
 
     def _open_or_rebuild(self) -> apsw.Connection | None:
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True)
             return self._open()
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            return self._rebuild(error)
         except (apsw.Error, OSError) as error:
+            return self._replacement(error)
+
+    def _replacement(self, error: Exception) -> apsw.Connection | None:
+        """A new file in place of a damaged one; nothing where the file cannot be used for another reason."""
+        if not isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
             logger.warning("embedding cache %s cannot be used, going on without it: %s", self._path, error)
             return None
-
-    def _rebuild(self, error: apsw.Error) -> apsw.Connection | None:
         logger.warning("embedding cache %s is damaged and is started afresh: %s", self._path, error)
         try:
             for suffix in ("", "-wal", "-shm"):

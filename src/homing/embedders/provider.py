@@ -72,30 +72,25 @@ class Wrapper:
 
     @property
     def id(self) -> str:
-        """The identity of the wrapped provider."""
-        return self._provider.id
+        return self.wrapped.id
 
     @property
     def dimensions(self) -> int:
-        """The width of the wrapped provider."""
-        return self._provider.dimensions
+        return self.wrapped.dimensions
 
     @property
     def scale(self) -> Scale | None:
-        """The scale of the wrapped provider."""
-        return self._provider.scale
+        return self.wrapped.scale
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
-        """What the wrapped provider gives."""
-        return self._provider.embed(texts, kind=kind)
+        return self.wrapped.embed(texts, kind=kind)
 
     def truncated(self, texts: Sequence[str]) -> list[bool]:
-        """What the wrapped provider says."""
-        return self._provider.truncated(texts)
+        return self.wrapped.truncated(texts)
 
     def close(self) -> None:
         """Closes the wrapped provider where it can be closed."""
-        if close := getattr(self._provider, "close", None):
+        if close := getattr(self.wrapped, "close", None):
             close()
 
 
@@ -136,7 +131,7 @@ class Chosen(Wrapper):
         return self._provider if identity == self._provider.id else self._choose(identity)
 
 
-class MissingModel:
+class MissingModel(Wrapper):
     """A provider whose files are missing: asking it for anything raises ModelNotReady, which says what to do.
 
     It looks for the model each time, so whoever keeps it need not be restarted once the model was fetched.
@@ -146,27 +141,9 @@ class MissingModel:
         self._find = find
 
     @property
-    def id(self) -> str:
-        """The identity of the model, where it is there by now."""
-        return self.for_model("").id
-
-    @property
-    def dimensions(self) -> int:
-        """Its width, likewise."""
-        return self.for_model("").dimensions
-
-    @property
-    def scale(self) -> Scale | None:
-        """Its scale, likewise."""
-        return self.for_model("").scale
-
-    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
-        """What the model gives, likewise."""
-        return self.for_model("").embed(texts, kind=kind)
-
-    def truncated(self, texts: Sequence[str]) -> list[bool]:
-        """What the model says, likewise."""
-        return self.for_model("").truncated(texts)
+    def wrapped(self) -> EmbeddingProvider:
+        """The default as it is now."""
+        return self.for_model("")
 
     def for_model(self, identity: str) -> EmbeddingProvider:
         """The embedder of that identity; for an empty one, the default as it is now."""
@@ -174,6 +151,9 @@ class MissingModel:
             return self._find(identity)
         except NotFound as error:
             raise ModelNotReady(error.message, details=error.details) from error
+
+    def close(self) -> None:
+        """Nothing is open here."""
 
 
 class Calibrated(Wrapper):

@@ -95,7 +95,7 @@ class Embedding:
         """Give these texts their vectors; what fails is postponed, or given up. Raises only StoreError."""
         by_model: dict[str, list[Item]] = {}
         for one in items:
-            by_model.setdefault(one.model or self._served(one.collection), []).append(one)
+            by_model.setdefault(one.model or self.store.model_of(one.collection), []).append(one)
         by_provider: dict[str, tuple[EmbeddingProvider, list[Item]]] = {}
         for identity, part in by_model.items():
             try:
@@ -108,9 +108,6 @@ class Embedding:
             by_provider.setdefault(name, (provider, []))[1].extend(part)
         for provider, part in by_provider.values():
             self._process(part, provider)
-
-    def _served(self, collection: str) -> str:
-        return self.store.model_of(collection)
 
     def _process(self, items: Sequence[Item], provider: EmbeddingProvider) -> None:
         try:

@@ -10,7 +10,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from tempfile import TemporaryDirectory
 
 from homing.database import Database, Transaction
 from homing.embedders.provider import EmbeddingProvider
@@ -249,13 +248,16 @@ def check_transactional(store: Store, what: str) -> None:
 
 def temporary_engine(models: ModelsInUse | EmbeddingProvider | None) -> Engine:
     """An engine over an empty store of its own, which is gone with it."""
+    # Hardly anybody needs one, and importing this takes longer than all of the engine.
+    from tempfile import TemporaryDirectory
+
     folder = TemporaryDirectory(prefix="homing-")
     store = open_store(f"sqlite:///{folder.name}/index.db")
     engine = Engine(store, models)
-    weakref.finalize(engine, _end, store, folder)
+    weakref.finalize(engine, _end, store, folder.cleanup)
     return engine
 
 
-def _end(store: Store, folder: TemporaryDirectory[str]) -> None:
+def _end(store: Store, remove_folder: Callable[[], None]) -> None:
     store.close()
-    folder.cleanup()
+    remove_folder()

@@ -197,15 +197,10 @@ class Answer:
 
     def hits(self) -> tuple[Hit, ...]:
         """The page that is shown, read at once."""
-        match self.mode:
-            case _ if self.options.fusion == "rrf" and self.options.mode == "hybrid":
-                places = self._by_places()
-            case "keyword":
-                places = self._by_words()
-            case "semantic":
-                places = self._by_meaning()
-            case "hybrid":
-                places = self._by_evidence()
+        if self.options.fusion == "rrf" and self.options.mode == "hybrid":
+            places = self._by_places()
+        else:
+            places = self._by_meaning() if self.mode == "semantic" else self._by_evidence()
         page = places[: self.options.limit]
         records = self.source.read([one.id for one in page])
         ranks, waiting = self._ranks(), self.source.waiting([one.id for one in page if one.cosine is None])
@@ -226,14 +221,6 @@ class Answer:
             if place.id in records
         )
 
-    def _by_words(self) -> list[_Place]:
-        """By how much of the query each covers, which means the same in every collection."""
-        assert self.words is not None
-        found = [Measured(one.id, None, one.bm25) for one in self.words.found]
-        return [
-            _Place(one.id, one.similarity, None, 0.0, {"keyword": one.similarity}) for one in rank(found, self.words)
-        ]
-
     def _by_meaning(self) -> list[_Place]:
         """The nearest, and behind them what shares words and has no vector yet."""
         assert self.nearest is not None
@@ -245,9 +232,10 @@ class Answer:
         return places + [_Place(one.id, 0.0, None, 0.0, {"keyword": one.bm25}) for one in waiting]
 
     def _by_evidence(self) -> list[_Place]:
-        assert self.nearest is not None
+        """By both measures; without vectors by how much of the query each covers, which means the same everywhere."""
         assert self.words is not None
-        found = dict.fromkeys([*self.nearest.cosines, *(one.id for one in self.words.found)])
+        near = () if self.nearest is None else self.nearest.cosines
+        found = dict.fromkeys([*near, *(one.id for one in self.words.found)])
         return [
             _Place(
                 one.id,

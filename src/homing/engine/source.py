@@ -166,12 +166,10 @@ class StoreSource:
 
     @property
     def embeds(self) -> bool:
-        """Whether there is a model."""
         return self.models.embeds
 
     @property
     def pending(self) -> bool:
-        """Whether some texts have no vector yet."""
         return bool(self.store.pending(self.collection))
 
     def nearest(self, limit: int) -> Nearest:
@@ -203,11 +201,9 @@ class StoreSource:
         return {one.id: one.cosine for one in self.store.search_vector(self.collection, vector, limit, options)}
 
     def words(self, limit: int) -> Words:
-        """The keyword leg."""
         return self.store.search_words(self.collection, self.query, limit, SearchOptions(self.metadata_filter))
 
     def measure(self, ids: Sequence[str], vector: Vector | None) -> list[Measured]:
-        """What the legs would say of these."""
         return self.store.measure(self.collection, ids, vector=vector, query=self.query)
 
     def read(self, ids: Sequence[str]) -> dict[str, VectorRecord]:

@@ -8,15 +8,16 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper
 from homing.engine.batch import embed_long
 from homing.engine.engine import Engine
+from homing.engine.ranking import DEFAULT_K
 from homing.engine.search import HybridOptions, search
-from homing.evaluation.configuration import Configuration
+from homing.errors import InvalidArgument
 from homing.evaluation.golden import GoldenSet, Question
 from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
 from homing.records import Leg, Retrieved, VectorRecord
@@ -24,7 +25,6 @@ from homing.stores.store import Store
 from homing.vectors import Matrix
 
 READS = frozenset({"search_vector", "search_words", "measure", "get"})
-
 COLLECTION = "evaluation"
 BATCH = 512
 TIMED = 50
@@ -35,9 +35,70 @@ DEADLINE = 60.0
 THRESHOLD = 0.5
 """The score at which every model's own border between unrelated and related lies."""
 MODES: tuple[Mode, ...] = ("semantic", "keyword", "hybrid")
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Which legs answer, and how they become one order; a weight of 0 leaves a leg out.
+
+    Between two legs, weights and `rrf_k` are those of `fusion="rrf"`; `fusion="evidence"`, which searches use unless
+    the settings say otherwise, takes no weights. `min_score` leaves out semantic matches that score less, as a search
+    does.
+    """
+
+    vector_weight: float = 0.7
+    keyword_weight: float = 0.3
+    rrf_k: int = DEFAULT_K
+    min_score: float | None = None
+    fusion: Literal["evidence", "rrf"] = "rrf"
+
+    def __post_init__(self) -> None:
+        if self.vector_weight < 0 or self.keyword_weight < 0 or not (self.vector_weight or self.keyword_weight):
+            raise InvalidArgument("weights are not negative, and one of them is more than 0")
+        if self.rrf_k < 0:
+            raise InvalidArgument(f"the k of a fusion is not negative; got {self.rrf_k}")
+
+    @property
+    def mode(self) -> Literal["semantic", "keyword", "hybrid"]:
+        """Which legs have a say."""
+        if not self.keyword_weight:
+            return "semantic"
+        return "hybrid" if self.vector_weight else "keyword"
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        if not self.keyword_weight:
+            return "vector"
+        if not self.vector_weight:
+            return "keyword"
+        if self.fusion == "evidence":
+            return "hybrid evidence"
+        return f"hybrid {self.vector_weight:g}/{self.keyword_weight:g} k={self.rrf_k}"
+
+    def options(self, limit: int, deadline: float) -> HybridOptions:
+        """The options of a search that is made this way."""
+        return HybridOptions(
+            limit=limit,
+            mode=self.mode,
+            min_score=self.min_score,
+            fusion=self.fusion,
+            vector_weight=self.vector_weight,
+            keyword_weight=self.keyword_weight,
+            rrf_k=self.rrf_k,
+            deadline=deadline,
+        )
+
+
+def sweep(step: float = 0.1, *, rrf_k: int = DEFAULT_K, min_score: float | None = None) -> list[Configuration]:
+    """Weights from all vector to all keyword."""
+    parts = round(1 / step)
+    return [Configuration(round(1 - n * step, 3), round(n * step, 3), rrf_k, min_score) for n in range(parts + 1)]
+
+
 NEAREST = Configuration(1, 0)
 """What tells how near the nearest document is; always asked."""
-Progress = Callable[[int, int], None]
 
 
 def read_once(store: Store) -> Store:

@@ -17,7 +17,7 @@ _BEGINS_ANEW = re.compile(
     r"\s{2,}|\u3000|[-*•·●▪◦–—]\s|\(?\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]{1,3}[）)、.]|第.{1,6}[章节條条]|#"
 )
 _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u3000-\u303f]")
-_NARROWEST = 30
+_MIN_COLUMNS = 30
 """Columns; where no line of a page is wider, its lines are entries and not prose. A wide character takes two."""
 _FULL = 0.75
 """A line at least this long, compared with the long lines of its page, was broken by the width."""
@@ -70,7 +70,7 @@ def unwrapped(page: str) -> str:
     widths = sorted(_width(line) for line in lines if line.strip())
     if not widths:
         return ""
-    full = max(_NARROWEST, widths[int(len(widths) * 0.9)] * _FULL)
+    full = max(_MIN_COLUMNS, widths[int(len(widths) * 0.9)] * _FULL)
     joined_lines: list[str] = []
     before = ""
     for line in lines:

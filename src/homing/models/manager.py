@@ -25,7 +25,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class AdapterOptions:
     """What adapters need beside their own configuration.
 
     `refer` turns `${VARIABLE}` into the key itself; `models` is the folder of pulled models; `cache` is the file that
@@ -63,8 +63,8 @@ class Surroundings:
 class Adapters:
     """The adapters in use, by model."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, options: AdapterOptions) -> None:
+        self._options = options
         self._lock = threading.Lock()
         self._made: dict[tuple[int, str], tuple[tuple[LLMProvider, LLMModel], EmbeddingProvider]] = {}
 
@@ -104,13 +104,13 @@ class Adapters:
         is_local = model.model_config.local or provider.type == LOCAL
         made = self._local(model) if is_local else self._remote(provider, model)
         # A local model embeds questions and documents alike, so one cached row serves both.
-        adapter = self._surroundings.remembered(made, by_kind=not is_local)
+        adapter = self._options.remembered(made, by_kind=not is_local)
         fitted = model.model_config.scale
         return adapter if fitted is None else Calibrated(adapter, Scale(fitted.border, fitted.steepness))
 
     def _local(self, model: LLMModel) -> EmbeddingProvider:
         path, width = model.model_config.model_path, model.model_config.dimensions
-        local = LocalProvider(Path(path).expanduser()) if path else self._surroundings.local(model.model_key)
+        local = LocalProvider(Path(path).expanduser()) if path else self._options.local(model.model_key)
         if width is not None and width != local.dimensions:
             raise ModelNotReady(
                 f"{model.model_key} is configured with {width} dimensions, its files have {local.dimensions}; "
@@ -124,7 +124,7 @@ class Adapters:
             known = ", ".join(sorted({*PROVIDER_TYPE_TO_EMBEDDING_TYPE, LOCAL}))
             raise UnknownProvider(f"{provider.name}: {provider.type!r} has no embeddings; types that have: {known}")
         config = model.model_config
-        return self._surroundings.remote(
+        return self._options.remote(
             kind,
             model=model.model_key,
             api_key=self._key(provider),
@@ -136,7 +136,7 @@ class Adapters:
 
     def _key(self, provider: LLMProvider) -> Secret:
         try:
-            return Secret(self._surroundings.refer(provider.api_key.reveal()))
+            return Secret(self._options.refer(provider.api_key.reveal()))
         except ConfigError as error:
             raise ModelNotReady(f"provider {provider.name!r}: {error.message}") from error
 
@@ -147,7 +147,7 @@ def _close(adapter: EmbeddingProvider) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ConfiguredModel:
     """A model with the provider it belongs to."""
 
     provider: LLMProvider
@@ -160,15 +160,15 @@ class ModelRegistry:
     def __init__(self, service: LLMConfigService) -> None:
         self._service = service
 
-    def find_model(self, provider: str | None = None, model: str | None = None) -> Found:
+    def find_model(self, provider: str | None = None, model: str | None = None) -> ConfiguredModel:
         """The model of that provider and key.
 
         Without a model: the default where it is the provider's, else the provider's first. Without a provider: the one
         model of that key. Without both: the default, which is made where there is none. Disabled ones are not found.
         """
         if provider is None and model is None:
-            return self._with_provider(self._service.ensure_default_embedding_model())
-        named = [self._with_provider(one) for one in self._service.list_models("embedding")]
+            return self.with_provider(self._service.ensure_default_embedding_model())
+        named = [self.with_provider(one) for one in self._service.list_models("embedding")]
         if provider is not None:
             self._service.get_provider(provider)
             named = [one for one in named if provider in (one.provider.name, one.provider.type)]
@@ -183,11 +183,14 @@ class ModelRegistry:
             raise InvalidArgument(f"several providers have {model!r} ({owners}); name the provider too")
         return usable[0]
 
-    def _with_provider(self, model: LLMModel) -> Found:
-        return Found(self._service.get_provider(model.provider_id), model)
+    def with_provider(self, model: LLMModel) -> ConfiguredModel:
+        """A model with its provider."""
+        return ConfiguredModel(self._service.get_provider(model.provider_id), model)
 
     @staticmethod
-    def _missing(provider: str | None, model: str | None, matching: list[Found], named: list[Found]) -> str:
+    def _missing(
+        provider: str | None, model: str | None, matching: list[ConfiguredModel], named: list[ConfiguredModel]
+    ) -> str:
         what = " ".join(
             [*([f"of provider {provider!r}"] if provider else []), *([f"named {model!r}"] if model else [])]
         )
@@ -226,10 +229,10 @@ class LLMManager:
         listed = self.service.list_models("embedding")
         found = next((one for one in listed if one.model_key == model and one.model_config.local and one.enabled), None)
         if found is not None:
-            return self.get_or_create_adapter(Found(self.service.get_provider(found.provider_id), found)).embed(texts)
+            return self.get_or_create_adapter(self.model_registry.with_provider(found)).embed(texts)
         return self._adapters.unlisted(model).embed(texts)
 
-    def get_or_create_adapter(self, found: Found) -> EmbeddingProvider:
+    def get_or_create_adapter(self, found: ConfiguredModel) -> EmbeddingProvider:
         """What embeds with a model that the registry found."""
         return self._adapters.get_or_create(found.provider, found.model)
 

@@ -16,7 +16,7 @@ from homing.app import Homing
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
-from homing.models.manager import Found
+from homing.models.manager import ConfiguredModel
 from homing.text.decoding import readable, without_surrogates
 from homing.vectors import Matrix, pack
 
@@ -197,9 +197,9 @@ def _chosen(app: Homing, name: str) -> EmbeddingProvider:
     )
 
 
-def _configured(app: Homing) -> list[Found]:
+def _configured(app: Homing) -> list[ConfiguredModel]:
     providers = {one.id: one for one in app.models.providers()}
-    found = [Found(providers[one.provider_id], one) for one in app.models.configured() if one.enabled]
+    found = [ConfiguredModel(providers[one.provider_id], one) for one in app.models.configured() if one.enabled]
     return [one for one in found if one.provider.enabled]
 
 

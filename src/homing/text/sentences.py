@@ -35,7 +35,7 @@ SIZE = 1000
 OVERLAP = 150
 """Characters of a window, and how many of them the next one repeats."""
 
-SHORTEST = 8
+MIN_SENTENCE = 8
 """Characters; a shorter sentence (好。) stays with the next one."""
 
 Stretch = tuple[int, int]
@@ -107,7 +107,7 @@ def cut_long(
 
 def _between(start: int, end: int, ends: Iterable[int]) -> Iterator[Stretch]:
     for place in ends:
-        if start + SHORTEST <= place < end:
+        if start + MIN_SENTENCE <= place < end:
             yield start, place
             start = place
     yield start, end
