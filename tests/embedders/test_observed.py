@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from homing.embedders.provider import BOUNDS, Observed, layers
+from homing.embedders.cached import BOUNDS, Observed
+from homing.embedders.provider import layers
 from homing.embedders.resilient import Breaker, Resilient
 from homing.errors import InvalidKey, ProviderUnavailable
 from homing.testing.fake import FakeEmbedder

@@ -18,7 +18,6 @@ import numpy as np
 from homing.embedders.model_folder import BUNDLED, FIRST_VERSION, Check, ModelFolder
 from homing.embedders.provider import Kind, checked_texts
 from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady
-from homing.text.decoding import without_surrogates
 from homing.vectors import Matrix, Scale, normalise
 
 if TYPE_CHECKING:
@@ -75,6 +74,9 @@ def token_ids(tokenizer: Tokenizer, texts: Sequence[str], *, most: int) -> list[
 
     A text of a megabyte costs no more than its first few thousand characters, unless they hold next to no tokens.
     """
+    # Like the tokenizer itself, not loaded before the first text.
+    from homing.text.decoding import without_surrogates
+
     texts = [without_surrogates(text) for text in texts]
     found: list[list[int]] = [[] for _ in texts]
     waiting, window = list(range(len(texts))), FIRST_WINDOW

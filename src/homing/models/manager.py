@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from homing.embedders.cached import Cached
+from homing.embedders.cached import Cached, Observed
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, ModelFolder
-from homing.embedders.provider import Calibrated, EmbeddingProvider, Kind, Observed
+from homing.embedders.provider import Calibrated, EmbeddingProvider, Kind
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
 from homing.embedders.resilient import QUERY_DEADLINE, Resilient
 from homing.embedders.secret import Secret

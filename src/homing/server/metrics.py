@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from homing.embedders.provider import BOUNDS, Observed, layers
+from homing.embedders.cached import BOUNDS, Observed
+from homing.embedders.provider import layers
 from homing.embedders.resilient import Resilient
 from homing.records import Mode
 

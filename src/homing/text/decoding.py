@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-_HALF = re.compile("[\ud800-\udfff]")
-_RUN = re.compile(rb"[\x80-\xff]+")
 _MOSTLY = 0.02
 """Share of broken characters up to which a text is taken for UTF-8 that was damaged."""
 
@@ -37,7 +35,7 @@ def decode_any(content: bytes) -> Decoded:
     damaged = _damaged(content, "utf-8-sig")
     if damaged.replaced <= _MOSTLY * sum(char > "\x7f" for char in damaged.text):
         return damaged
-    runs = _RUN.findall(content)
+    runs = re.findall(rb"[\x80-\xff]+", content)
     # Chinese comes in runs of several bytes beyond ASCII; a curly quote or an accent of a Latin text stands alone.
     latin = sum(len(run) == 1 for run in runs) * 2 > len(runs)
     return _strict(content, "cp1252" if latin else "gb18030") or _strict(content, "gb18030") or damaged
@@ -58,7 +56,8 @@ def _damaged(content: bytes, encoding: str) -> Decoded:
 def readable(value: Any) -> Any:
     """The same, except that every half of a surrogate pair in a text is U+FFFD; offsets stay what they are."""
     if isinstance(value, str):
-        return value if is_encodable(value) else _HALF.sub("\ufffd", value)
+        # The pattern is not compiled before it is needed: so large a set of characters takes milliseconds.
+        return value if is_encodable(value) else re.sub("[\ud800-\udfff]", "\ufffd", value)
     if isinstance(value, dict):
         return {readable(key): readable(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from homing.app import Homing
-from homing.embedders.provider import EmbeddingProvider, Observed, layers
+from homing.embedders.cached import Observed
+from homing.embedders.provider import EmbeddingProvider, layers
 from homing.embedders.resilient import Resilient
 from homing.errors import EmbeddingError, HomingError
 from homing.operations.models import Output
