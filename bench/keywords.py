@@ -20,10 +20,9 @@ from typing import Any
 import apsw
 
 from homing.text import tokens as product
-from homing.text import words as cutting
 from homing.text.folding import fold
 from homing.text.stopwords import CHINESE, COMMON, ENGLISH
-from homing.text.words import cut, is_run, stem, word_tokens
+from homing.text.tokens import cut, is_run, stem, word_tokens
 
 RESULTS = Path(__file__).parent / "results" / "keywords.json"
 STOP_ENGLISH = frozenset(map(stem, ENGLISH))
@@ -176,8 +175,8 @@ def main() -> None:
     for option in [None, *OPTIONS]:
         name = option.name if option else "the product"
         # The stemmer is part of cutting words; the row without it takes it out there.
-        cutting.stem = str if option and option.stemming == "none" else stem
-        cutting._known.clear()
+        product.stem = str if option and option.stemming == "none" else stem
+        product._known.clear()
         write, ask = ways(option) if option else (product.tokens, product.query_terms)
         results[name] = {folder.name: measure(folder, write, ask) for folder in folders}
         cells = (f"{r['recall@1']:.3f} {r['recall@10']:.3f} {r['ms']:5.1f}".rjust(18) for r in results[name].values())

@@ -44,8 +44,8 @@ import numpy as np
 from homing.embedders.cached import Cached
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.engine.temporary import temporary_engine
-from homing.evaluation.metrics import ndcg, recall
+from homing.engine.engine import temporary_engine
+from homing.evaluation.run import ndcg, recall
 from homing.skills import Skill, SkillService
 from homing.skills.index import HEADS, passages_of
 from homing.skills.skill import head_text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.engine.fusion import Ranking, rrf
+from homing.engine.ranking import Ranking, rrf
 from homing.errors import InvalidArgument
 
 

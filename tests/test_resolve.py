@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import pytest
 
 from homing.config import Settings
-from homing.errors import ConfigError, NotFound
+from homing.errors import ConfigError, NotFound, Timeout
 from homing.resolve import embedding_backend, local_models, resolve_embedder
-from homing.testing.loopback import LoopbackApi
+from homing.testing.loopback import Fault, LoopbackApi
 
 KEY = "sk-for-the-loopback"
 
@@ -51,6 +52,18 @@ def test_a_provider_from_the_map_embeds_through_its_api(tmp_path: Path, api: Loo
     assert embedder.embed(["打开灯"]).shape == (1, 64)
     assert embedder.embed(["打开灯"]).shape == (1, 64)
     assert len(api.requests) == 1, "the second answer comes from the cache"
+
+
+def test_a_query_waits_for_a_remote_model_as_long_as_is_set(tmp_path: Path, api: LoopbackApi) -> None:
+    chosen = {"provider_id": "mine", "model": "text-embedding-3-small", "dimensions": 64, "query_deadline": 0.05}
+    provider = {"type": "openai", "api_key": KEY, "base_url": f"{api.url}/v1"}
+    embedder = resolve_embedder(settings(tmp_path, chosen, mine=provider))
+    assert embedder is not None
+    over = threading.Event()
+    api.always = Fault(text=lambda answer: answer if over.wait(600) else "")
+    with pytest.raises(Timeout, match=r"no answer within 0\.05 s \(query\)"):
+        embedder.embed(["打开灯"], kind="query")
+    over.set()
 
 
 def test_local_means_ollama_without_a_key(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writes src/homing/text/traditional.py: which single traditional characters are read as which simplified ones.
+"""Writes src/homing/text/traditional.txt: which single traditional characters are read as which simplified ones.
 
 Asks OpenCC (Apache-2.0) about every CJK ideograph, one character at a time, with the mainland, Taiwan and Hong Kong
 tables. The result is data, so the package needs no OpenCC at run time. Run: `pip install opencc`, then
@@ -7,7 +7,6 @@ tables. The result is data, so the package needs no OpenCC at run time. Run: `pi
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 import opencc
@@ -19,15 +18,6 @@ VARIANTS = {"妳": "你", "牠": "它"}
 
 # Everyday simplified characters that a regional table reads as a rare traditional one.
 SIMPLE = {"么"}
-
-HEADER = '''"""Traditional characters and the simplified ones they are read as.
-
-Made by tools/make_traditional.py from OpenCC's tables (Apache-2.0); do not edit. The n-th character of `TRADITIONAL`
-is read as the n-th of `SIMPLIFIED`. One character becomes one character, so offsets survive the folding. Where a
-traditional character has several simplified readings the most common one stands: text and query are folded alike.
-"""
-
-'''
 
 
 def table() -> dict[str, str]:
@@ -47,16 +37,11 @@ def table() -> dict[str, str]:
     return mapping
 
 
-def literal(name: str, characters: str) -> str:
-    lines = "\n".join(f'    "{line}"' for line in textwrap.wrap(characters, 56))
-    return f"{name} = (\n{lines}\n)\n"
-
-
 def main() -> None:
     mapping = dict(sorted(table().items()))
-    body = literal("TRADITIONAL", "".join(mapping)) + "\n" + literal("SIMPLIFIED", "".join(mapping.values()))
-    path = Path(__file__).parents[1] / "src/homing/text/traditional.py"
-    path.write_text(HEADER + body, encoding="utf-8")
+    path = Path(__file__).parents[1] / "src/homing/text/traditional.txt"
+    # The n-th character of the first line is read as the n-th of the second.
+    path.write_text(f"{''.join(mapping)}\n{''.join(mapping.values())}\n", encoding="utf-8")
     print(f"{len(mapping)} characters, {path.stat().st_size} bytes")
 
 

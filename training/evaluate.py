@@ -21,8 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoder import Encoder, load
-from homing.embedders.local import SENTENCE_MARKS
-from homing.embedders.token_ids import windows
+from homing.embedders.local import SENTENCE_MARKS, windows
 
 SETS = (
     "passages_q-zh_d-zh", "passages_q-zh_d-en", "passages_q-en_d-zh", "passages_q-en_d-en",

@@ -18,10 +18,10 @@ from tokenizers import Tokenizer
 
 from evaluate import read_set, weights_of
 from homing.embedders.bert_graph import BertConfig
-from homing.embedders.bert_int8 import build_int8
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import FIRST_VERSION, Check, write_model_folder
 from homing.vectors import Scale
+from int8_graph import build_int8
 from quantise import observe, sample_texts
 from scale import SCALE_SETS, cosines_of, fitted
 

@@ -43,9 +43,7 @@ class Glossary:
     def _glossed(self, text: str) -> Iterator[str]:
         place, run = 0, ""
         while place < len(text):
-            size = next(
-                (size for size in range(MAX_WORD, 0, -1) if text[place : place + size] in self._words), None
-            )
+            size = next((size for size in range(MAX_WORD, 0, -1) if text[place : place + size] in self._words), None)
             if size is None or (run and text[place].isascii()):
                 run += text[place]
                 place += 1

@@ -24,9 +24,8 @@ import numpy as np
 
 from homing.embedders.provider import Kind
 from homing.engine import Engine
-from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, read_golden
-from homing.evaluation.run import ask, index, score
+from homing.evaluation.run import Configuration, ask, index, score
 from homing.stores.sqlite import SqliteStore
 from homing.vectors import Matrix, normalise
 

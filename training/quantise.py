@@ -13,8 +13,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from homing.embedders.bert_graph import BertConfig, Weights, build_fp32, tap_names
-from homing.embedders.bert_int8 import Ranges
-from homing.embedders.int8_grid import Range
+from int8_graph import Range, Ranges
 
 # Odd input, too, must stay inside the ranges: it is what reaches their ends.
 ODD = (

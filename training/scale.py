@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from evaluate import RetrievalSet, read_set
-from homing.embedders.calibration import fit_scale
 from homing.embedders.local import LocalProvider
+from homing.models.calibrate import fit_scale
 from homing.vectors import Scale
 
 # Not among them: the set that shares its source with training data of the first generation.

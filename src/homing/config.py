@@ -65,6 +65,9 @@ class EmbeddingSettings(Section):
         "", description="model name; empty means the provider's own choice, for `bundled` the one in the package"
     )
     dimensions: int | None = Field(None, ge=1, le=65536, description="width of the vectors, where it can be chosen")
+    query_deadline: float = Field(
+        0.8, gt=0, description="seconds that a query waits for a remote model before keywords answer alone"
+    )
     local: OllamaSettings = OllamaSettings()
     rag: RagSettings = RagSettings()
 

@@ -17,8 +17,8 @@ from homing.documents.uploading import PROJECT, FileInfo, Source, Uploaded, file
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine, ModelsInUse
 from homing.engine.engine import check_transactional
-from homing.engine.models import as_models
 from homing.engine.search import HybridOptions, search
+from homing.engine.source import as_models
 from homing.errors import NotFound
 from homing.files import Limits
 from homing.progress import Progress

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import urlsplit
-
-from homing.config import ProviderSettings, Settings, refer
+from homing.config import Settings, refer
 from homing.database.lazy import LazyDatabase
-from homing.embedders.cached import Cached
-from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
-from homing.embedders.observed import Observed
 from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.registry import Backend, ProviderEntry, create, resolve_backend
-from homing.embedders.resilient import Resilient
+from homing.embedders.registry import Backend, ProviderEntry, resolve_backend
 from homing.embedders.secret import Secret
-from homing.errors import ConfigError, NotFound
-from homing.models.adapters import LOOPBACK, Surroundings
+from homing.errors import ConfigError
 from homing.models.choice import Models
+from homing.models.manager import AdapterOptions
 
 CACHE = "cache.db"
 
@@ -32,11 +25,13 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
 
 def open_models(settings: Settings, database: LazyDatabase) -> Models:
     """The models of the data folder, under these settings. The database stays the caller's to close."""
-    surroundings = Surroundings(refer, settings.models, settings.data / CACHE, settings.proxy)
+    options = AdapterOptions(
+        refer, settings.models, settings.data / CACHE, settings.proxy, settings.embedding.query_deadline
+    )
     return Models(
         database,
-        surroundings,
-        named=lambda: named_embedder(settings),
+        options,
+        named=lambda: named_embedder(settings, options),
         explicit=names_a_model(settings),
         embeds=bool(settings.embedding.provider_id or settings.embedding.provider),
     )
@@ -48,7 +43,7 @@ def names_a_model(settings: Settings) -> bool:
     return bool(embedding.provider_id or embedding.model or "provider" in embedding.model_fields_set)
 
 
-def named_embedder(settings: Settings) -> EmbeddingProvider | None:
+def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProvider | None:
     """The embedder that the settings alone mean; None where they say there is none.
 
     A model on this machine is used as it is; a remote one gets a deadline, retries and a circuit breaker.
@@ -56,17 +51,29 @@ def named_embedder(settings: Settings) -> EmbeddingProvider | None:
     embedding = settings.embedding
     if not embedding.provider_id and embedding.provider == "bundled":
         # Nothing here treats questions and documents differently, so one cached row serves both.
-        return Cached(Observed(_on_this_machine(settings)), settings.data / CACHE, by_kind=False)
+        return options.remembered(options.local(embedding.model), by_kind=False)
     backend = embedding_backend(settings)
     if not backend:
         return None
-    remote = Resilient(create(backend.type, **_options(settings, backend)))
-    return Cached(Observed(remote), settings.data / CACHE)
+    if not embedding.model:
+        raise ConfigError('embedding.model is not set; name the model, e.g. model = "text-embedding-3-small"')
+    chosen = settings.providers.get(embedding.provider_id)
+    remote = options.remote(
+        backend.type,
+        model=embedding.model,
+        api_key=Secret(refer(backend.api_key.reveal())),
+        base_url=chosen.base_url if chosen else embedding.local.base_url,
+        dimensions=embedding.dimensions,
+    )
+    return options.remembered(remote, by_kind=True)
 
 
 def embedding_backend(settings: Settings) -> Backend:
     """The type and key that `embedding.provider_id` or `embedding.provider = "local"` mean; empty for neither."""
-    entries = {name: _entry(one) for name, one in settings.providers.items()}
+    entries = {
+        name: ProviderEntry(one.type, Secret(one.api_key.get_secret_value()))
+        for name, one in settings.providers.items()
+    }
     return resolve_backend(settings.embedding.provider_id, settings.embedding.provider, entries)
 
 
@@ -74,34 +81,3 @@ def local_models(settings: Settings) -> list[ModelFolder]:
     """The models that run on this machine: the bundled one first, then the pulled ones by name."""
     pulled = sorted(path.parent for path in settings.models.expanduser().glob(f"*/{DESCRIPTION}"))
     return [ModelFolder.read(folder) for folder in (BUNDLED, *pulled)]
-
-
-def _on_this_machine(settings: Settings) -> LocalProvider:
-    name = settings.embedding.model
-    if not name or name == ModelFolder.read(BUNDLED).name:
-        return LocalProvider()
-    folder = settings.models.expanduser() / name
-    if not folder.is_dir():
-        raise NotFound(f"no model named {name!r} in {settings.models}; fetch it with `homing models pull {name}`")
-    return LocalProvider(folder)
-
-
-def _entry(provider: ProviderSettings) -> ProviderEntry:
-    return ProviderEntry(provider.type, Secret(provider.api_key.get_secret_value()))
-
-
-def _options(settings: Settings, backend: Backend) -> dict[str, Any]:
-    embedding = settings.embedding
-    if not embedding.model:
-        raise ConfigError('embedding.model is not set; name the model, e.g. model = "text-embedding-3-small"')
-    chosen = settings.providers.get(embedding.provider_id)
-    address = embedding.local.base_url if backend.type == "local" and not chosen else ""
-    address = (chosen.base_url if chosen else "") or address
-    options = {
-        "model": embedding.model,
-        "api_key": Secret(refer(backend.api_key.reveal())),
-        "base_url": address,
-        "dimensions": embedding.dimensions,
-        "proxy": settings.proxy if urlsplit(address).hostname not in LOOPBACK else "",
-    }
-    return {name: value for name, value in options.items() if value}

@@ -10,8 +10,7 @@ from pathlib import Path
 from homing.app import Homing
 from homing.config import Settings
 from homing.embedders.local import LocalProvider
-from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.embedders.wrapper import Wrapper
+from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper
 from homing.engine import Engine
 from homing.vectors import Matrix
 

@@ -22,7 +22,7 @@ from homing.engine.worker import WorkerOptions
 from homing.errors import ProviderUnavailable
 from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
-from homing.text.windows import windows
+from homing.text.sentences import windows
 from tests.documents.novel import Library
 from tests.files.made_files import make_pdf
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.embedders.batches import MAX_TOKENS, MIN_TOKENS, plan_batches
+from homing.embedders.local import MAX_TOKENS, MIN_TOKENS, plan_batches
 
 lengths_of_texts = st.lists(st.integers(2, 600), max_size=300)
 

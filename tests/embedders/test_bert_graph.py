@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from homing.embedders.bert_graph import BertConfig, build_fp32, tap_names
-from homing.embedders.bert_int8 import build_int8
-from homing.embedders.int8_grid import Range, balance, grid_over, quantise_columns, quantise_rows
 from homing.embedders.local import open_session
 from homing.errors import InvalidArgument, MissingExtra
+from training.int8_graph import Range, balance, build_int8, grid_over, quantise_columns, quantise_rows
 
 Floats = npt.NDArray[np.float32]
 WIDTH, INNER, HEADS, LAYERS, WORDS, PLACES = 32, 64, 4, 2, 50, 16

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from homing.embedders.breaker import Breaker
+from homing.embedders.resilient import Breaker
 from homing.errors import InvalidArgument
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homing.embedders.calibration import STEEPEST, fit_scale
 from homing.errors import InvalidArgument
+from homing.models.calibrate import MAX_STEEPNESS, fit_scale
 
 
 def cosines(mean: float, spread: float, count: int, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -38,7 +38,7 @@ def test_scores_of_the_two_kinds_fall_on_their_sides() -> None:
 def test_kinds_that_do_not_overlap_still_have_a_finite_scale() -> None:
     scale = fit_scale(cosines(0.9, 0.01, 100), cosines(0.1, 0.01, 100, seed=1))
     assert 0.1 < scale.border < 0.9
-    assert 0 < scale.steepness <= STEEPEST
+    assert 0 < scale.steepness <= MAX_STEEPNESS
 
 
 @settings(max_examples=50, deadline=None)

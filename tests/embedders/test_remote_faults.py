@@ -10,9 +10,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from homing.embedders.breaker import Breaker
 from homing.embedders.remote import RemoteProvider
-from homing.embedders.resilient import Resilient
+from homing.embedders.resilient import Breaker, Resilient
 from homing.errors import (
     DimensionMismatch,
     EmbeddingError,

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from homing.embedders.breaker import Breaker
 from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.embedders.resilient import Resilient
+from homing.embedders.resilient import Breaker, Resilient
 from homing.errors import (
     EmbeddingError,
     InvalidArgument,

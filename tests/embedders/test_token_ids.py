@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.embedders.token_ids import windows
+from homing.embedders.local import windows
 
 CLS, SEP, END = 101, 102, 1
 

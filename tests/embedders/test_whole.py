@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from homing.embedders.local import LocalProvider
-from homing.embedders.long_texts import embed_long
+from homing.engine.batch import embed_long
 
 
 def test_the_end_of_a_long_text_counts_in_both_languages() -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from homing.database.sqlite import database as connections
-from homing.embedders.chosen import Chosen
-from homing.embedders.provider import EmbeddingProvider, Kind
+from homing.embedders.provider import Chosen, EmbeddingProvider, Kind
 from homing.engine.batch import MAX_RETRY_AFTER, Retries
 from homing.engine.work import IMPORT
 from homing.engine.worker import WorkerOptions

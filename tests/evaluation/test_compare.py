@@ -10,10 +10,9 @@ import pytest
 
 from homing.errors import InvalidArgument, NotFound, StoreCorrupt
 from homing.evaluation.compare import Demand, compare
-from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet, Question
-from homing.evaluation.result import Evaluation
-from homing.evaluation.saved import list_results, read_result, save_result
+from homing.evaluation.result import Evaluation, list_results, read_result, save_result
+from homing.evaluation.run import Configuration
 from homing.testing.fake import FakeEmbedder
 
 GOLDEN = GoldenSet(

@@ -12,10 +12,22 @@ import pytest
 from homing.engine import Engine
 from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, InvalidArgument, NotFound
-from homing.evaluation.configuration import Configuration, sweep
 from homing.evaluation.golden import GoldenSet, Question, read_golden
-from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
-from homing.evaluation.run import COLLECTION, NEAREST, Answers, ask, index, latency, score, thresholds
+from homing.evaluation.run import (
+    COLLECTION,
+    NEAREST,
+    Answers,
+    Configuration,
+    ask,
+    index,
+    latency,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    score,
+    sweep,
+    thresholds,
+)
 from homing.records import Hit, Retrieved
 from homing.stores.registry import open_store
 from homing.testing.fake import FakeEmbedder

@@ -22,7 +22,7 @@ from homing.errors import (
     UnsupportedFile,
 )
 from homing.files import read_file
-from homing.files.unwrapping import unwrapped
+from homing.files.pdf import unwrapped
 from tests.files.made_files import (
     make_docx,
     make_epub,

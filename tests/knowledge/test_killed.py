@@ -18,7 +18,7 @@ from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.stores.users import MultiUserStore
 from homing.testing.fake import FakeEmbedder
-from homing.text.windows import windows
+from homing.text.sentences import windows
 from tests.knowledge.conftest import Open
 from tests.knowledge.uploader import version
 

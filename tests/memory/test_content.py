@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from homing.database import Transaction
-from homing.embedders.chosen import Chosen
+from homing.embedders.provider import Chosen
 from homing.engine import Engine
 from homing.errors import InvalidArgument, NotFound, ProviderUnavailable
 from homing.memory import BufferOptions, EmbeddingBuffer, EmbedRequest, KnowledgeStore, RAGService

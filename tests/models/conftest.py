@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from homing.database import Database
-from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
-from homing.models.manager import LLMManager
+from homing.models.manager import AdapterOptions, Adapters, LLMManager
 from homing.testing.loopback import LoopbackApi
 from tests.databases import database, open_database
 
@@ -24,7 +23,7 @@ def service(database: Database) -> LLMConfigService:
 
 @pytest.fixture
 def manager(service: LLMConfigService, tmp_path: Path) -> Iterator[LLMManager]:
-    manager = LLMManager(service, Adapters(Surroundings(lambda value: value, tmp_path / "models")))
+    manager = LLMManager(service, Adapters(AdapterOptions(lambda value: value, tmp_path / "models")))
     yield manager
     manager.close()
 

@@ -7,7 +7,7 @@ import pytest
 
 from homing.embedders.local import LocalProvider
 from homing.errors import InvalidArgument
-from homing.models.calibrate import MOST, Pair, calibrate, keep_scale, pairs_of, shipped_pairs
+from homing.models.calibrate import MAX_PAIRS, Pair, calibrate, keep_scale, pairs_of, shipped_pairs
 from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
 from homing.testing.fake import FakeEmbedder
@@ -50,9 +50,9 @@ def test_pairs_of_ones_own_texts_are_headings_and_first_sentences_with_what_foll
 
 def test_many_texts_are_sampled_alike_every_time() -> None:
     texts = [
-        f"# 标题 {number}\n\n这是第 {number} 篇文章的正文，写的是第 {number} 件事。" for number in range(MOST + 50)
+        f"# 标题 {number}\n\n这是第 {number} 篇文章的正文，写的是第 {number} 件事。" for number in range(MAX_PAIRS + 50)
     ]
-    assert len(pairs_of(texts)) == MOST
+    assert len(pairs_of(texts)) == MAX_PAIRS
     assert pairs_of(texts) == pairs_of(texts)
 
 

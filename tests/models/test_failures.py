@@ -13,8 +13,7 @@ import pytest
 
 import homing
 from homing.app import Homing
-from homing.config import SearchSettings, Settings
-from homing.embedders.resilient import Resilient
+from homing.config import EmbeddingSettings, SearchSettings, Settings
 from homing.errors import HomingError
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.conftest import KEY
@@ -23,8 +22,15 @@ NOTES = {"a": "打开卧室的灯", "b": "read a file from disk", "c": "周末�
 
 
 @pytest.fixture
-def app(tmp_path: Path, api: LoopbackApi) -> Iterator[Homing]:
-    with homing.open(tmp_path / "data", settings=Settings(search=SearchSettings(deadline=120))) as app:
+def query_deadline() -> float:
+    """As long as a query waits by default."""
+    return EmbeddingSettings().query_deadline
+
+
+@pytest.fixture
+def app(tmp_path: Path, api: LoopbackApi, query_deadline: float) -> Iterator[Homing]:
+    settings = Settings(search=SearchSettings(deadline=120), embedding=EmbeddingSettings(query_deadline=query_deadline))
+    with homing.open(tmp_path / "data", settings=settings) as app:
         config = app.models.config
         config.create_provider("openai", "openai", api_key=KEY, base_url=api.url + "/v1")
         config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512}, is_default=True)
@@ -32,12 +38,8 @@ def app(tmp_path: Path, api: LoopbackApi) -> Iterator[Homing]:
         yield app
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query waits for whatever its provider does, however busy the machine is."""
-    defaults = Resilient.__init__.__kwdefaults__
-    assert defaults is not None
-    monkeypatch.setitem(defaults, "deadline", 120.0)
+PATIENT = pytest.mark.parametrize("query_deadline", [120.0])
+"""A query waits for whatever its provider does, however busy the machine is."""
 
 
 def asked(app: Homing, query: str) -> tuple[str | None, list[str]]:
@@ -71,7 +73,7 @@ def test_a_provider_that_hangs_is_waited_for_once_and_comes_back_by_itself(app: 
         time.sleep(0.05)
 
 
-@pytest.mark.usefixtures("patient")
+@PATIENT
 @pytest.mark.parametrize(
     ("fault", "reason", "attempts"),
     [
@@ -95,7 +97,7 @@ def test_every_fault_is_a_keyword_answer_with_its_reason_after_few_attempts(
     assert len(api.requests) == before + attempts
 
 
-@pytest.mark.usefixtures("patient")
+@PATIENT
 def test_a_500_and_then_an_answer_is_an_answer(app: Homing, api: LoopbackApi) -> None:
     api.faults = [Fault(status=500)]
     assert asked(app, "灯塔和海")[0] is None

@@ -17,7 +17,7 @@ from homing.database.sqlite import SqliteDatabase
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.errors import Timeout
 from homing.models import LLMConfigService, LLMManager
-from homing.models.adapters import Adapters, Surroundings
+from homing.models.manager import AdapterOptions, Adapters
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.minilm import minilm_folder
 from tests.models.statements import counted_statements
@@ -34,7 +34,7 @@ def service(tmp_path: Path) -> Iterator[LLMConfigService]:
 
 @pytest.fixture
 def manager(service: LLMConfigService, tmp_path: Path) -> Iterator[LLMManager]:
-    manager = LLMManager(service, Adapters(Surroundings({"${KEY}": "sk-apiKey"}.__getitem__, tmp_path)))
+    manager = LLMManager(service, Adapters(AdapterOptions({"${KEY}": "sk-apiKey"}.__getitem__, tmp_path)))
     yield manager
     manager.close()
 
@@ -205,7 +205,7 @@ def test_configuration_is_read_once_and_again_after_five_minutes(tmp_path: Path)
     with counted_statements() as statements:
         database = SqliteDatabase(tmp_path / "homing.db")
         service = LLMConfigService(database, clock=lambda: now)
-        manager = LLMManager(service, Adapters(Surroundings(str, tmp_path)))
+        manager = LLMManager(service, Adapters(AdapterOptions(str, tmp_path)))
         manager.embed([TEXT])
         manager.embed([TEXT])
         statements.clear()

@@ -12,8 +12,8 @@ import pytest
 
 from homing.database.lazy import LazyDatabase
 from homing.embedders.local import LocalProvider
-from homing.models.adapters import Surroundings
 from homing.models.choice import Models
+from homing.models.manager import AdapterOptions
 from homing.skills import Skill, ToolRetrievalService
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.minilm import minilm_folder
@@ -23,9 +23,9 @@ SKILLS = [Skill("git-commit", "生成Git提交信息", body="正文。" * 200), 
 
 @pytest.fixture
 def models(tmp_path: Path) -> Iterator[Models]:
-    surroundings = Surroundings({"${KEY}": "sk-apiKey"}.__getitem__, tmp_path / "models", tmp_path / "cache.db")
+    options = AdapterOptions({"${KEY}": "sk-apiKey"}.__getitem__, tmp_path / "models", tmp_path / "cache.db")
     database = LazyDatabase(tmp_path / "homing.db")
-    models = Models(database, surroundings, named=LocalProvider, explicit=False)
+    models = Models(database, options, named=LocalProvider, explicit=False)
     yield models
     models.close()
     database.close()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.text.containment import Containment
 from homing.text.folding import fold
+from homing.text.keywords import Containment
 from homing.text.tokens import tokens
 
 PIECES = [

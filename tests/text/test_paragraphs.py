@@ -175,6 +175,11 @@ def test_what_says_nothing_is_left_out() -> None:
     assert paragraphs("\ufeff你好") == [Paragraph(1, 3, "你好")]
 
 
+@pytest.mark.parametrize("space", [chr(code) for code in range(0x10000) if chr(code).isspace()])
+def test_no_white_space_of_any_script_stands_at_a_border(space: str) -> None:
+    assert texts(f"{space}0{space}") == ["0"]
+
+
 def test_a_limit_that_would_cut_words_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="at least 8"):
         paragraphs("text", max_tokens=3)

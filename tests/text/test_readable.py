@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.text.readable import readable
+from homing.text.decoding import readable
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(), max_size=20),

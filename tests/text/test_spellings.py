@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.text.folding import fold
-from homing.text.spellings import MOST, spellings
+from homing.text.folding import MAX_SPELLINGS, fold, spellings
 
 
 @pytest.mark.parametrize(
@@ -36,5 +35,5 @@ def test_no_word_has_no_spelling() -> None:
 def test_every_spelling_reads_the_same(word: str) -> None:
     found = spellings(word)
     assert found[0] == word
-    assert len(found) == len(set(found)) <= MOST
+    assert len(found) == len(set(found)) <= MAX_SPELLINGS
     assert {fold(one) for one in found} == {fold(fold(word))} | {fold(word)}

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from homing.text.highlight import spans
-from homing.text.tokens import FTS5_TOKENIZE, MAX_TERMS, matched_terms, query_terms, tokens
+from homing.text.tokens import FTS5_TOKENIZE, MAX_TERMS, matched_terms, query_terms, spans, tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
     st.sampled_from("提交代码幫碼灯aZ9 _-.'+#/,\"()*:\x00\ud800\u200d\U0001f3fd👍👩🇨🇳éﾊﾞe\u0301\u3000１Ａ한が𠮷。"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homing.errors import InvalidArgument
-from homing.text.windows import windows
+from homing.text.sentences import windows
 
 CHINESE = "".join(f"第{n}句讲的是检索系统如何把文字变成向量，再和关键词的结果融合在一起。" for n in range(200))
 ENGLISH = " ".join(f"Sentence {n} says how a retrieval engine fuses both of its legs." for n in range(200))

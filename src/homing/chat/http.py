@@ -137,6 +137,55 @@ class ChatApi:
         return ChatError(text.replace(self._key, MASK) if self._key else text, details=details)
 
 
-def broken_off(model: str) -> ChatError:
-    """The error for an answer that ends before its end."""
-    return ChatError(f"{model}: the answer broke off; ask again", details={"cause": "PROVIDER_UNAVAILABLE"})
+class HttpChat:
+    """What the chat models behind an HTTP API share; a subclass knows the wire format."""
+
+    provider = ""
+    example = "qwen-flash"
+
+    def __init__(self, model: str, base_url: str, *, api_key: str, timeout: float) -> None:
+        if not model.strip():
+            raise InvalidArgument(f"{self.provider}: a chat model is needed, as in {self.example}")
+        self._model = model
+        self._api = ChatApi(self.provider, base_url, api_key=api_key, timeout=timeout)
+
+    @property
+    def id(self) -> str:
+        """Provider and model."""
+        return f"{self.provider}/{self._model}"
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._api.close()
+
+    def _text(self, answer: Any, *path: str | int) -> str:
+        """The text that stands at a path in an answer."""
+        try:
+            for step in path:
+                answer = answer[step]
+        except (KeyError, IndexError, TypeError):
+            answer = None
+        if not isinstance(answer, str) or not answer.strip():
+            raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
+        return answer
+
+    def _event(self, line: str) -> dict[str, Any]:
+        """One piece of a streamed answer."""
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise self._malformed_piece()
+        if "error" in event:
+            raise self._broken_off()
+        return event
+
+    def _broken_off(self) -> ChatError:
+        """The error for an answer that ends before its end."""
+        return ChatError(f"{self.id}: the answer broke off; ask again", details={"cause": "PROVIDER_UNAVAILABLE"})
+
+    def _malformed_piece(self) -> ChatError:
+        return ChatError(
+            f"{self.id}: a piece of the answer is not what it should be", details={"cause": "MALFORMED_ANSWER"}
+        )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from homing.chat.model import Message
+from homing.chat import Message
 from homing.chat.openai import with_schema
 from homing.errors import ChatError, HomingError, MissingExtra
 from homing.legs import run_leg

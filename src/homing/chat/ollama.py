@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from homing.chat.http import ChatApi, broken_off
-from homing.chat.model import Message
-from homing.errors import ChatError, InvalidArgument
+from homing.chat import Message
+from homing.chat.http import HttpChat
+from homing.errors import InvalidArgument
 
 OLLAMA = "http://localhost:11434"
 KEEP_ALIVE = "30m"
 """Ollama unloads a model after five minutes; loading it again takes longer than any deadline here."""
 
 
-class OllamaLLM:
+class OllamaLLM(HttpChat):
     """`POST {base_url}/api/chat` with the schema as `format`."""
+
+    provider = "ollama"
+    example = "qwen3:4b"
 
     def __init__(
         self,
@@ -27,16 +29,8 @@ class OllamaLLM:
         timeout: float = 30.0,
         keep_alive: str = KEEP_ALIVE,
     ) -> None:
-        if not model.strip():
-            raise InvalidArgument("ollama: a chat model is needed, as in qwen3:4b")
-        self._model = model
+        super().__init__(model, base_url, api_key=api_key, timeout=timeout)
         self._keep_alive = keep_alive
-        self._api = ChatApi("ollama", base_url, api_key=api_key, timeout=timeout)
-
-    @property
-    def id(self) -> str:
-        """Provider and model."""
-        return f"ollama/{self._model}"
 
     def complete(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
@@ -45,36 +39,21 @@ class OllamaLLM:
         body = self._body(messages, stream=False)
         if schema is not None:
             body["format"] = schema
-        answer = self._api.post("api/chat", body, deadline=deadline)
-        try:
-            content = answer["message"]["content"]
-        except (KeyError, TypeError):
-            content = None
-        if not isinstance(content, str) or not content.strip():
-            raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
-        return content
+        return self._text(self._api.post("api/chat", body, deadline=deadline), "message", "content")
 
     def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
         """The pieces of the answer as they come (one JSON object per line)."""
         for line in self._api.lines("api/chat", self._body(messages, stream=True), deadline=deadline):
+            event = self._event(line)
             try:
-                event = json.loads(line)
-                if "error" in event:
-                    raise broken_off(self.id)
-                piece, done = str(event.get("message", {}).get("content") or ""), bool(event.get("done"))
-            except (ValueError, TypeError, AttributeError):
-                raise ChatError(
-                    f"{self.id}: a piece of the answer is not what it should be", details={"cause": "MALFORMED_ANSWER"}
-                ) from None
+                piece = str(event.get("message", {}).get("content") or "")
+            except AttributeError:
+                raise self._malformed_piece() from None
             if piece:
                 yield piece
-            if done:
+            if event.get("done"):
                 return
-        raise broken_off(self.id)
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._api.close()
+        raise self._broken_off()
 
     def _body(self, messages: Sequence[Message], *, stream: bool) -> dict[str, Any]:
         return {

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from homing.chat.http import ChatApi, broken_off
-from homing.chat.model import Message
-from homing.errors import ChatError, InvalidArgument
+from homing.chat import Message
+from homing.chat.http import HttpChat
+from homing.errors import ChatError
 
 OPENAI = "https://api.openai.com/v1"
+DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 
 
-class OpenAILLM:
+class OpenAILLM(HttpChat):
     """`POST {base_url}/chat/completions` with `response_format: json_schema`.
 
     A server that refuses the schema (HTTP 400) is asked once more for a plain JSON object with the schema in the
@@ -21,18 +22,12 @@ class OpenAILLM:
     """
 
     provider = "openai"
+    extra: ClassVar[Mapping[str, Any]] = {}
+    """What one provider's requests have beyond the API they share."""
 
     def __init__(self, model: str, *, api_key: str = "", base_url: str = OPENAI, timeout: float = 10.0) -> None:
-        if not model.strip():
-            raise InvalidArgument(f"{self.provider}: a chat model is needed, as in qwen-flash")
-        self._model = model
-        self._api = ChatApi(self.provider, base_url, api_key=api_key, timeout=timeout)
+        super().__init__(model, base_url, api_key=api_key, timeout=timeout)
         self._plain_json = False
-
-    @property
-    def id(self) -> str:
-        """Provider and model."""
-        return f"{self.provider}/{self._model}"
 
     def complete(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, deadline: float | None = None
@@ -58,48 +53,29 @@ class OpenAILLM:
             data = line.removeprefix("data:").strip()
             if data == "[DONE]":
                 return
-            if piece := _piece(self.id, data):
+            if piece := self._piece(data):
                 yield piece
-        raise broken_off(self.id)
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._api.close()
-
-    def _extra(self) -> dict[str, Any]:
-        """What one provider's requests have beyond the API they share."""
-        return {}
+        raise self._broken_off()
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
         said = [{"role": message.role, "content": message.content} for message in messages]
-        return {"model": self._model, "messages": said, "temperature": 0, **self._extra()}
+        return {"model": self._model, "messages": said, "temperature": 0, **self.extra}
 
     def _ask(self, messages: Sequence[Message], form: Mapping[str, Any] | None, deadline: float | None) -> str:
         body = self._body(messages)
         if form is not None:
             body["response_format"] = form
         answer = self._api.post("chat/completions", body, deadline=deadline)
+        return self._text(answer, "choices", 0, "message", "content")
+
+    def _piece(self, data: str) -> str:
+        """The text that one event brings; empty for those that bring none (a role, a count of tokens)."""
+        event = self._event(data)
         try:
-            content = answer["choices"][0]["message"]["content"]
-        except (KeyError, IndexError, TypeError):
-            content = None
-        if not isinstance(content, str) or not content.strip():
-            raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
-        return content
-
-
-def _piece(model: str, data: str) -> str:
-    """The text that one event brings; empty for those that bring none (a role, a count of tokens)."""
-    try:
-        event = json.loads(data)
-        if "error" in event:
-            raise broken_off(model)
-        choices = event["choices"]
-        return str(choices[0]["delta"].get("content") or "") if choices else ""
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        raise ChatError(
-            f"{model}: a piece of the answer is not what it should be", details={"cause": "MALFORMED_ANSWER"}
-        ) from None
+            choices = event["choices"]
+            return str(choices[0]["delta"].get("content") or "") if choices else ""
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise self._malformed_piece() from None
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,3 +86,23 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     """The conversation with the schema written into it, for models that take no schema."""
     text = f"Answer with one JSON object of this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
     return [Message("system", text), *messages]
+
+
+class DashScopeLLM(OpenAILLM):
+    """`qwen-flash` and its like; thinking is switched off, because a thinking model answers in no schema.
+
+    Outside mainland China pass `base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1"`.
+    """
+
+    provider = "dashscope"
+    extra: ClassVar[Mapping[str, Any]] = {"enable_thinking": False}
+
+    def __init__(
+        self,
+        model: str = "qwen-flash",
+        *,
+        api_key: str = "",
+        base_url: str = DASHSCOPE,
+        timeout: float = 10.0,
+    ) -> None:
+        super().__init__(model, api_key=api_key, base_url=base_url, timeout=timeout)

@@ -16,8 +16,7 @@ from homing.errors import InvalidArgument, ModelNotReady
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.embedders.provider import EmbeddingProvider
-    from homing.evaluation.configuration import Configuration
-    from homing.evaluation.run import Progress
+    from homing.evaluation.run import Configuration, Progress
 
 DEVICES = "devices"
 MODES = ("semantic", "keyword", "hybrid")
@@ -59,7 +58,7 @@ def evaluate(
         return
     from homing.evaluation.compare import Demand, compare
     from homing.evaluation.golden import read_golden
-    from homing.evaluation.saved import save_result
+    from homing.evaluation.result import save_result
 
     demands = [Demand.parse(one) for one in floor or []]
     compared = [read_golden(path) for path in sets]
@@ -98,8 +97,8 @@ def _models(app: Homing, names: list[str]) -> list[EmbeddingProvider]:
 def _configurations(
     app: Homing, weights: list[str], ks: list[int], modes: list[str], min_score: float | None, *, all_weights: bool
 ) -> list[Configuration]:
-    from homing.evaluation.configuration import Configuration
-    from homing.evaluation.configuration import sweep as every_weight
+    from homing.evaluation.run import Configuration
+    from homing.evaluation.run import sweep as every_weight
 
     for mode in modes:
         if mode not in MODES:

@@ -74,7 +74,7 @@ def excerpt(query: str, hit: Hit, length: int) -> Text:
     """The beginning of a hit on one line, with what the query asked for highlighted."""
     from rich.text import Text
 
-    from homing.text.highlight import spans
+    from homing.text.tokens import spans
 
     whole = " ".join(hit.text.split())
     told = Text(whole[:length] + ("…" if len(whole) > length else ""))

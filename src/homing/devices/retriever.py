@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from homing.chat.model import ChatModel
+from homing.chat import ChatModel
 from homing.devices.acting import Acting
 from homing.devices.answer import Answer, DialogueState, Step
 from homing.devices.device import CommandSpec, Device, Room

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from homing.chat.model import ChatModel
+from homing.chat import ChatModel
 from homing.database import Database, Row, Step, Transaction
 from homing.devices.answer import Answer, DialogueState
 from homing.devices.device import Device, Room

@@ -19,8 +19,8 @@ from homing.devices.parsing.tokens import Kind, lex
 from homing.devices.query import QueryIR
 from homing.devices.vocabulary import Vocabulary, spoken
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine.engine import temporary_engine
 from homing.engine.search import HybridOptions, search
-from homing.engine.temporary import temporary_engine
 from homing.records import VectorRecord
 from homing.text.tokens import tokens
 from homing.vectors import Matrix, score_of

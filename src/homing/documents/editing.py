@@ -28,7 +28,7 @@ from homing.documents.layout import (
     split,
     split_windows,
 )
-from homing.text.blocks import MAX_FRONT_MATTER
+from homing.text.paragraphs import MAX_FRONT_MATTER
 
 FENCES = ("```", "~~~")
 """A fence of code reaches as far as its other end, so with one of these nothing can be told from the lines around."""

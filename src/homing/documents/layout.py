@@ -16,7 +16,7 @@ from zlib import crc32
 
 from homing.stores.arguments import is_encodable
 from homing.text.paragraphs import MAX_TOKENS, MIN_CHARS, Paragraph, paragraphs
-from homing.text.windows import windows
+from homing.text.sentences import windows
 
 MIN_BLOCK = 8_192
 MAX_BLOCK = 32_768

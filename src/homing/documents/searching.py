@@ -17,9 +17,7 @@ from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT
 from homing.text.folding import Folded, fold
-from homing.text.highlight import Span, spans
-from homing.text.tokens import tokens
-from homing.text.words import cut, is_character, is_run
+from homing.text.tokens import Span, cut, is_character, is_run, spans, tokens
 
 SPARE = 10
 """Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""

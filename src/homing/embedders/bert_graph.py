@@ -19,7 +19,6 @@ from homing.errors import InvalidArgument, MissingExtra
 
 Weights = Mapping[str, npt.NDArray[Any]]
 """Arrays by their BertModel name, e.g. `encoder.layer.0.attention.self.query.weight`."""
-
 CONTRIB = "com.microsoft"
 OPSET = 17
 

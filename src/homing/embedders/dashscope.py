@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from homing.embedders.http import JsonApi
 from homing.embedders.provider import Kind
-from homing.embedders.remote import Limits, RemoteModel, RemoteProvider
-from homing.embedders.secret import Secret
-from homing.vectors import Scale
+from homing.embedders.remote import RemoteApi, RemoteModel, RemoteProvider
 
-DASHSCOPE = "https://dashscope.aliyuncs.com/api/v1"
-MODELS = {
-    "text-embedding-v4": RemoteModel(1024, 8192),
-    "text-embedding-v3": RemoteModel(1024, 8192),
-    "text-embedding-v2": RemoteModel(1536, 2048),
-    "text-embedding-v1": RemoteModel(1536, 2048),
-}
 FIXED_WIDTH = {"text-embedding-v1", "text-embedding-v2"}
-LIMITS = Limits(texts=10, tokens=81_920)
-"""Ten texts a request, each up to the model's window."""
 
 
 class DashScopeProvider(RemoteProvider):
@@ -31,42 +19,28 @@ class DashScopeProvider(RemoteProvider):
     `base_url="https://dashscope-intl.aliyuncs.com/api/v1"`; the address of the compatible mode is understood, too.
     """
 
-    def __init__(
-        self,
-        model: str = "text-embedding-v4",
-        *,
-        api_key: str | Secret = "",
-        base_url: str = DASHSCOPE,
-        dimensions: int | None = None,
-        max_tokens: int | None = None,
-        timeout: float = 10.0,
-        proxy: str | None = None,
-        scale: Scale | None = None,
-    ) -> None:
-        api = JsonApi(
-            "dashscope",
-            base_url.replace("/compatible-mode/v1", "/api/v1"),
-            key_header=("authorization", "Bearer "),
-            api_key=Secret(api_key),
-            timeout=timeout,
-            proxy=proxy,
-        )
-        super().__init__(
-            "dashscope",
-            model,
-            api=api,
-            known=MODELS,
-            dimensions=dimensions,
-            max_tokens=max_tokens,
-            limits=LIMITS,
-            scale=scale,
-        )
+    api = RemoteApi(
+        "dashscope",
+        "https://dashscope.aliyuncs.com/api/v1",
+        {
+            "text-embedding-v4": RemoteModel(1024, 8192),
+            "text-embedding-v3": RemoteModel(1024, 8192),
+            "text-embedding-v2": RemoteModel(1536, 2048),
+            "text-embedding-v1": RemoteModel(1536, 2048),
+        },
+        # Ten texts a request, each up to the model's window.
+        texts=10,
+        tokens=81_920,
+    )
+
+    def _server(self, base_url: str) -> str:
+        return base_url.replace("/compatible-mode/v1", "/api/v1")
 
     def _ask(self, texts: list[str], kind: Kind) -> Sequence[Any]:
         parameters: dict[str, Any] = {"text_type": kind}
         if self._model not in FIXED_WIDTH:
             parameters["dimension"] = self._width
         body = {"model": self._model, "input": {"texts": texts}, "parameters": parameters}
-        answer = self._api.post("services/embeddings/text-embedding/text-embedding", body)
+        answer = self._http.post("services/embeddings/text-embedding/text-embedding", body)
         output = answer.get("output") if isinstance(answer, dict) else None
         return self._in_order(self._list_in(output, "embeddings"), index="text_index")

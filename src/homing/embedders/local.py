@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -13,11 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homing.embedders.batches import plan_batches
 from homing.embedders.model_folder import BUNDLED, FIRST_VERSION, Check, ModelFolder
-from homing.embedders.provider import Kind
-from homing.embedders.texts import checked_texts
-from homing.embedders.token_ids import TokenIds, token_ids, windows
+from homing.embedders.provider import Kind, checked_texts
 from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady
 from homing.vectors import Matrix, Scale, normalise
 
@@ -27,12 +26,94 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MAX_TOKENS = 1024
+"""A run of so many tokens keeps the integer units busy; larger ones only take more memory."""
+MIN_TOKENS = 64
+"""Below this a run is bound by reading the weights, so texts are not spread over workers any thinner."""
+
+FIRST_WINDOW = 4096
+"""Characters of a long text that are tokenised first; more only while they do not fill the model's window."""
+MAX_WORD = 100
+"""A longer word is one unknown piece, so a window that ends inside a word is wrong about at most so many pieces."""
 TEXTS_AT_ONCE = 4096
 """How many texts are tokenised before they are embedded: enough that most have a neighbour of their length."""
 SENTENCE_MARKS = "。！？；.!?;"
 """A text that is read in several windows is cut behind one of these."""
 MIN_SAME_COSINE = 0.9995
 """Cosine above which two processors are said to compute the same; another order of additions alone stays above it."""
+
+
+def plan_batches(lengths: Sequence[int], *, workers: int = 1) -> list[list[int]]:
+    """Groups positions of equal length, longest first, in batches small enough that every worker gets some.
+
+    Every position occurs exactly once, and a batch exceeds MAX_TOKENS only when it is a single text. Longest first, so
+    that workers that share the list end at about the same time.
+    """
+    tokens = min(MAX_TOKENS, max(MIN_TOKENS, sum(lengths) // workers))
+    by_length: dict[int, list[int]] = {}
+    for position, length in enumerate(lengths):
+        by_length.setdefault(length, []).append(position)
+    batches: list[list[int]] = []
+    for length in sorted(by_length, reverse=True):
+        positions = by_length[length]
+        size = max(1, tokens // max(1, length))
+        batches.extend(positions[start : start + size] for start in range(0, len(positions), size))
+    return batches
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """The ids of one text from [CLS] to [SEP], and whether the text goes on beyond them."""
+
+    ids: list[int]
+    truncated: bool
+
+
+def token_ids(tokenizer: Tokenizer, texts: Sequence[str], *, most: int) -> list[TokenIds]:
+    """The ids of each text, at most `most` of them; all cores share the work.
+
+    A text of a megabyte costs no more than its first few thousand characters, unless they hold next to no tokens.
+    """
+    # Like the tokenizer itself, not loaded before the first text.
+    from homing.text.decoding import without_surrogates
+
+    texts = [without_surrogates(text) for text in texts]
+    found: list[list[int]] = [[] for _ in texts]
+    waiting, window = list(range(len(texts))), FIRST_WINDOW
+    while waiting:
+        encodings = tokenizer.encode_batch_fast([texts[position][:window] for position in waiting])
+        for position, encoding in zip(waiting, encodings, strict=True):
+            found[position] = encoding.ids
+        waiting = [
+            position for position in waiting if len(texts[position]) > window and len(found[position]) < most + MAX_WORD
+        ]
+        window *= 2
+    return [_cut(ids, most) for ids in found]
+
+
+def windows(ids: list[int], most: int, *, ends: Set[int] = frozenset()) -> list[list[int]]:
+    """The ids in as few runs as hold at most `most` each, every one from [CLS] to [SEP].
+
+    About equally long, and cut behind one of `ends`, the ids that end a sentence, wherever one lies in reach: the
+    halves of a sentence say less than the whole.
+    """
+    if len(ids) <= most:
+        return [ids]
+    first, *inner, last = ids
+    room = most - 2
+    count = -(-len(inner) // room)
+    cuts = [0]
+    for left in range(count - 1, 0, -1):
+        goal = cuts[-1] + (len(inner) - cuts[-1]) // (left + 1)
+        reach = range(max(cuts[-1] + 1, len(inner) - room * left), min(cuts[-1] + room, len(inner) - 1) + 1)
+        cuts.append(min((at for at in reach if inner[at - 1] in ends), key=lambda at: abs(at - goal), default=goal))
+    return [[first, *inner[start:end], last] for start, end in itertools.pairwise([*cuts, len(inner)])]
+
+
+def _cut(ids: list[int], most: int) -> TokenIds:
+    if len(ids) <= most:
+        return TokenIds(ids, truncated=False)
+    return TokenIds([*ids[: most - 1], ids[-1]], truncated=True)
 
 
 class LocalProvider:

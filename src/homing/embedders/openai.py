@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from homing.embedders.http import JsonApi
 from homing.embedders.provider import Kind
-from homing.embedders.remote import Limits, RemoteModel, RemoteProvider
-from homing.embedders.secret import Secret
-from homing.vectors import Scale
-
-OPENAI = "https://api.openai.com/v1"
-MODELS = {
-    "text-embedding-3-small": RemoteModel(1536, 8191),
-    "text-embedding-3-large": RemoteModel(3072, 8191),
-    "text-embedding-ada-002": RemoteModel(1536, 8191),
-}
-LIMITS = Limits(texts=2048, tokens=280_000)
-"""The API takes 2,048 texts and 300,000 tokens a request; the rest is for the error of our estimate."""
+from homing.embedders.remote import RemoteApi, RemoteModel, RemoteOptions, RemoteProvider
 
 
 class OpenAIProvider(RemoteProvider):
@@ -29,43 +17,34 @@ class OpenAIProvider(RemoteProvider):
     that needs no key gets none.
     """
 
+    api = RemoteApi(
+        "openai",
+        "https://api.openai.com/v1",
+        {
+            "text-embedding-3-small": RemoteModel(1536, 8191),
+            "text-embedding-3-large": RemoteModel(3072, 8191),
+            "text-embedding-ada-002": RemoteModel(1536, 8191),
+        },
+        texts=2048,
+        # The API takes 300,000 a request; the rest is for the error of our estimate.
+        tokens=280_000,
+    )
+
     def __init__(
         self,
-        model: str = "text-embedding-3-small",
+        model: str | None = None,
         *,
-        api_key: str | Secret = "",
-        base_url: str = OPENAI,
         endpoint: str = "/embeddings",
-        dimensions: int | None = None,
         send_dimensions: bool = True,
-        max_tokens: int | None = None,
-        timeout: float = 10.0,
-        proxy: str | None = None,
-        scale: Scale | None = None,
+        **options: Unpack[RemoteOptions],
     ) -> None:
-        api = JsonApi(
-            "openai",
-            base_url,
-            key_header=("authorization", "Bearer "),
-            api_key=Secret(api_key),
-            timeout=timeout,
-            proxy=proxy,
-        )
-        super().__init__(
-            "openai",
-            model,
-            api=api,
-            known=MODELS,
-            dimensions=dimensions,
-            max_tokens=max_tokens,
-            limits=LIMITS,
-            scale=scale,
-        )
+        super().__init__(model, **options)
         self._endpoint = endpoint
-        self._sent_dimensions = dimensions if send_dimensions and model != "text-embedding-ada-002" else None
+        can_choose = send_dimensions and self._model != "text-embedding-ada-002"
+        self._sent_dimensions = options.get("dimensions") if can_choose else None
 
     def _ask(self, texts: list[str], kind: Kind) -> Sequence[Any]:
         body: dict[str, Any] = {"input": texts, "model": self._model, "encoding_format": "float"}
         if self._sent_dimensions is not None:
             body["dimensions"] = self._sent_dimensions
-        return self._in_order(self._list_in(self._api.post(self._endpoint, body), "data"), index="index")
+        return self._in_order(self._list_in(self._http.post(self._endpoint, body), "data"), index="index")

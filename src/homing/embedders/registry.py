@@ -60,11 +60,20 @@ def create(type: str, **options: Any) -> EmbeddingProvider:  # noqa: A002 - the 
         raise UnknownProvider(f"no embedding provider of type {type!r}; known: {', '.join(sorted(PROVIDERS))}")
     module, name = PROVIDERS[type]
     provider = getattr(import_module(module), name)
-    known = inspect.signature(provider).parameters
+    known = list(_options(provider))
     if unknown := sorted(set(options) - set(known)):
         raise InvalidArgument(f"{type} has no option {', '.join(unknown)}; its options are {', '.join(known)}")
     created: EmbeddingProvider = provider(**options)
     return created
+
+
+def _options(provider: type) -> dict[str, inspect.Parameter]:
+    """What a constructor takes, and that of the class it extends where it passes anything on."""
+    own = dict(inspect.signature(provider.__init__).parameters)  # type: ignore[misc]
+    del own["self"]
+    if own.pop("options", None) is not None:
+        own = {**_options(provider.__mro__[1]), **own}
+    return own
 
 
 def resolve_backend(provider_id: str, provider: str, providers: Mapping[str, ProviderEntry]) -> Backend:

@@ -6,21 +6,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
 from homing.embedders.http import JsonApi
-from homing.embedders.provider import Kind
-from homing.embedders.texts import checked_texts, without_surrogates
+from homing.embedders.provider import Kind, checked_texts
+from homing.embedders.secret import Secret
 from homing.embedders.window import cut_to_tokens, estimate_tokens
 from homing.errors import DimensionMismatch, InvalidArgument, MalformedAnswer
+from homing.text.decoding import without_surrogates
 from homing.vectors import Matrix, Scale
 
 BLANK = "."
 """Sent in place of a text without a visible character, which these APIs refuse."""
-DEFAULT_MAX_TOKENS = 8191
-"""The window of a model that is not known here; what OpenAI's models read."""
 _INVISIBLE = " \t\r\n\x0b\x0c\x00\xa0\u3000\u200b\u200c\u200d\u2060\ufeff"
 
 
@@ -33,53 +32,86 @@ class RemoteModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one request may hold, and how many requests may be under way at once."""
+class RemoteApi:
+    """What is known of an API before it is asked. The first of `models` is the one that is used where none is named.
 
+    A request holds at most so many `texts` and `tokens`, and so many `requests` are under way at once. `window` is what
+    a model reads that is not in the list. Whether the API cuts a long text itself (`server_cuts`) or refuses it decides
+    who cuts it.
+    """
+
+    name: str
+    base_url: str
+    models: Mapping[str, RemoteModel]
     texts: int
     tokens: int
     requests: int = 4
+    key_header: tuple[str, str] = ("authorization", "Bearer ")
+    timeout: float = 10.0
+    window: int = 8191
+    server_cuts: bool = False
+
+
+class RemoteOptions(TypedDict, total=False):
+    """What every remote provider takes beside its model."""
+
+    api_key: str | Secret
+    base_url: str | None
+    dimensions: int | None
+    max_tokens: int | None
+    timeout: float | None
+    proxy: str | None
+    scale: Scale | None
 
 
 class RemoteProvider(ABC):
     """A provider behind an HTTP API; a subclass knows the wire format. Keeps the promises of EmbeddingProvider.
 
-    Whether the API cuts a long text itself (`server_cuts`) or refuses it decides who cuts it here; `truncated` goes by
-    an estimate of the tokens that rather counts too many.
+    What is None is the API's own. `timeout` bounds one request, in seconds. `truncated` goes by an estimate of the
+    tokens that rather counts too many.
     """
 
-    server_cuts = False
+    api: ClassVar[RemoteApi]
 
     def __init__(
         self,
-        name: str,
-        model: str,
+        model: str | None = None,
         *,
-        api: JsonApi,
-        known: Mapping[str, RemoteModel],
-        dimensions: int | None,
-        max_tokens: int | None,
-        limits: Limits,
-        scale: Scale | None,
+        api_key: str | Secret = "",
+        base_url: str | None = None,
+        dimensions: int | None = None,
+        max_tokens: int | None = None,
+        timeout: float | None = None,
+        proxy: str | None = None,
+        scale: Scale | None = None,
     ) -> None:
-        if not model.strip():
-            raise InvalidArgument(f"{name}: a model is needed; known are {', '.join(sorted(known))}")
-        if dimensions is None and model not in known:
-            raise InvalidArgument(f"{name}: the width of {model!r} is not known here; pass dimensions=…")
-        self._model = model
-        self._width = known[model].dimensions if dimensions is None else dimensions
-        if self._width < 1:
-            raise InvalidArgument(f"{name}: dimensions is at least 1; got {self._width}")
-        self._max_tokens = max_tokens or (known[model].max_tokens if model in known else DEFAULT_MAX_TOKENS)
-        self._name = name
-        self._api = api
-        self._limits = limits
+        api = self.api
+        self._model = next(iter(api.models)) if model is None else self._model_key(model)
+        known = api.models.get(self._model)
+        if not self._model.strip():
+            raise InvalidArgument(f"{api.name}: a model is needed; known are {', '.join(sorted(api.models))}")
+        if dimensions is None:
+            if known is None:
+                raise InvalidArgument(f"{api.name}: the width of {self._model!r} is not known here; pass dimensions=…")
+            dimensions = known.dimensions
+        if dimensions < 1:
+            raise InvalidArgument(f"{api.name}: dimensions is at least 1; got {dimensions}")
+        self._width = dimensions
+        self._max_tokens = max_tokens or (known.max_tokens if known else api.window)
         self._scale = scale
+        self._http = JsonApi(
+            api.name,
+            self._server(api.base_url if base_url is None else base_url),
+            key_header=api.key_header,
+            api_key=Secret(api_key),
+            timeout=api.timeout if timeout is None else timeout,
+            proxy=proxy,
+        )
 
     @property
     def id(self) -> str:
         """`provider/model@dimensions`."""
-        return f"{self._name}/{self._model}@{self._width}"
+        return f"{self.api.name}/{self._model}@{self._width}"
 
     @property
     def dimensions(self) -> int:
@@ -92,14 +124,14 @@ class RemoteProvider(ABC):
         return self._scale
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id} at {self._api.base_url}>"
+        return f"<{type(self).__name__} {self.id} at {self._http.base_url}>"
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         """One row per text, in as few requests as the API's limits allow."""
         batches = self._split([self._prepared(text) for text in checked_texts(texts)])
         if not batches:
             return np.empty((0, self._width), dtype=np.float32)
-        if len(batches) == 1 or self._limits.requests == 1:
+        if len(batches) == 1 or self.api.requests == 1:
             return np.concatenate([self._rows_of(batch, kind) for batch in batches])
         return np.concatenate(self._in_parallel(batches, kind))
 
@@ -109,11 +141,19 @@ class RemoteProvider(ABC):
 
     def close(self) -> None:
         """Closes the connections. The provider may still be used and then opens new ones."""
-        self._api.close()
+        self._http.close()
 
     @abstractmethod
     def _ask(self, texts: list[str], kind: Kind) -> Sequence[Any]:
         """Sends one request; the rows of its answer as they came, in the order of the texts."""
+
+    def _model_key(self, model: str) -> str:
+        """The model as this API names it."""
+        return model
+
+    def _server(self, base_url: str) -> str:
+        """The address below which this API lies."""
+        return base_url
 
     def _list_in(self, answer: Any, name: str) -> list[Any]:
         """The list of that name in an answer."""
@@ -132,7 +172,7 @@ class RemoteProvider(ABC):
 
     def _prepared(self, text: str) -> str:
         text = without_surrogates(text)
-        if not self.server_cuts:
+        if not self.api.server_cuts:
             text = cut_to_tokens(text, self._max_tokens)
         return text if text.strip(_INVISIBLE) else BLANK
 
@@ -141,15 +181,15 @@ class RemoteProvider(ABC):
         room = 0
         for text in texts:
             size = estimate_tokens(text)
-            if not batches or len(batches[-1]) == self._limits.texts or size > room:
+            if not batches or len(batches[-1]) == self.api.texts or size > room:
                 batches.append([])
-                room = self._limits.tokens
+                room = self.api.tokens
             batches[-1].append(text)
             room -= size
         return batches
 
     def _in_parallel(self, batches: list[list[str]], kind: Kind) -> list[Matrix]:
-        with ThreadPoolExecutor(min(self._limits.requests, len(batches)), thread_name_prefix=self.id) as threads:
+        with ThreadPoolExecutor(min(self.api.requests, len(batches)), thread_name_prefix=self.id) as threads:
             answers = [threads.submit(self._rows_of, batch, kind) for batch in batches]
             try:
                 return [answer.result() for answer in answers]
@@ -159,11 +199,9 @@ class RemoteProvider(ABC):
                 raise
 
     def _rows_of(self, batch: list[str], kind: Kind) -> Matrix:
-        return self._checked(self._ask(batch, kind), len(batch))
-
-    def _checked(self, rows: Sequence[Any], count: int) -> Matrix:
-        if len(rows) != count:
-            raise MalformedAnswer(f"{self.id}: asked for {count} vectors, got {len(rows)}")
+        rows = self._ask(batch, kind)
+        if len(rows) != len(batch):
+            raise MalformedAnswer(f"{self.id}: asked for {len(batch)} vectors, got {len(rows)}")
         widths = {len(row) if isinstance(row, list) else -1 for row in rows}
         if -1 in widths:
             raise MalformedAnswer(f"{self.id}: an embedding in the answer is not a list of numbers")

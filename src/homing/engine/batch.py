@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from homing.embedders.long_texts import embed_long
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.models import ModelsInUse
+from homing.engine.source import ModelsInUse
 from homing.engine.work import Item, Work
 from homing.errors import (
     DimensionMismatch,
@@ -24,9 +23,13 @@ from homing.errors import (
 )
 from homing.records import text_hash
 from homing.stores.store import NewVector, Store
-from homing.vectors import normalise
+from homing.text.paragraphs import paragraphs
+from homing.vectors import Matrix, normalise
 
 log = logging.getLogger(__name__)
+
+SURELY_SHORT = 128
+"""Characters that every model's window holds; shorter texts need not be looked at."""
 
 # Nothing is wrong with the texts when one of these comes back: they wait, for as long as it takes.
 NOT_THE_TEXTS_FAULT = (
@@ -41,6 +44,28 @@ NOT_THE_TEXTS_FAULT = (
 )
 MAX_RETRY_AFTER = 300.0
 """Seconds that a provider may send us away for, at most."""
+
+
+def embed_long(embedder: EmbeddingProvider, texts: Sequence[str]) -> Matrix:
+    """One row per text, as `embed` gives it; a text beyond the model's window gets the direction its paragraphs share.
+
+    Cut at the window, the second half of a page of Chinese could not be found by what it says.
+    """
+    long = [at for at, text in enumerate(texts) if len(text) > SURELY_SHORT]
+    if not long or not any(beyond := embedder.truncated([texts[at] for at in long])):
+        return embedder.embed(texts)
+    cut = {
+        at: [one.text for one in paragraphs(texts[at])] for at, is_beyond in zip(long, beyond, strict=True) if is_beyond
+    }
+    pieces = [piece for at, text in enumerate(texts) for piece in cut.get(at) or [text]]
+    rows = embedder.embed(pieces)
+    whole = []
+    first = 0
+    for at in range(len(texts)):
+        last = first + max(1, len(cut.get(at, ())))
+        whole.append(rows[first:last].mean(axis=0))
+        first = last
+    return normalise(whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +95,7 @@ class Embedding:
         """Give these texts their vectors; what fails is postponed, or given up. Raises only StoreError."""
         by_model: dict[str, list[Item]] = {}
         for one in items:
-            by_model.setdefault(one.model or self._served(one.collection), []).append(one)
+            by_model.setdefault(one.model or self.store.model_of(one.collection), []).append(one)
         by_provider: dict[str, tuple[EmbeddingProvider, list[Item]]] = {}
         for identity, part in by_model.items():
             try:
@@ -83,9 +108,6 @@ class Embedding:
             by_provider.setdefault(name, (provider, []))[1].extend(part)
         for provider, part in by_provider.values():
             self._process(part, provider)
-
-    def _served(self, collection: str) -> str:
-        return self.store.model_of(collection)
 
     def _process(self, items: Sequence[Item], provider: EmbeddingProvider) -> None:
         try:

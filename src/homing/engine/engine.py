@@ -1,26 +1,100 @@
-"""A store, the models in use, and the worker between them."""
+"""A store, the models in use, and the worker between them.
+
+What is written is durable and found by words when a call returns, and its vectors are asked for with it.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 
-from homing.database import Database
+from homing.database import Database, Transaction
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.collection import Collection
-from homing.engine.models import ModelsInUse, as_models
-from homing.engine.wanted import Wanted
-from homing.engine.work import Work
+from homing.engine.source import ModelsInUse, as_models
+from homing.engine.wanted import Wanted, scope_of
+from homing.engine.work import INTERACTIVE, Work
 from homing.engine.worker import Worker, WorkerOptions
 from homing.errors import EmbeddingError, InvalidArgument, StoreError
+from homing.records import VectorRecord
+from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.stores.users import MultiUserStore
 
 log = logging.getLogger(__name__)
 
 CLOSING_SECONDS = 30.0
+
+
+class Collection:
+    """One collection of an engine's store."""
+
+    def __init__(self, name: str, engine: Engine) -> None:
+        self.name = name
+        self._engine = engine
+
+    @property
+    def scope(self) -> str:
+        """The scope of a transaction that writes here; see `Database.write`."""
+        return scope_of(self.name)
+
+    def write(
+        self,
+        records: Iterable[VectorRecord],
+        transaction: Transaction | None = None,
+        *,
+        priority: int = INTERACTIVE,
+        settle: float = 0.0,
+    ) -> int:
+        """Keep texts; returns how many. They are embedded in the background, after `settle` seconds without a change.
+
+        With a transaction, of this collection's scope, they are kept if and only if that commits; then call `notify`. A
+        store that is no database cannot join one: there the texts are written first, and vectors asked for afterwards.
+        """
+        given = list(records)
+        if not given:
+            return 0
+        if transaction is None:
+            count = self._engine.database.write(lambda own: self._write(own, given, priority, settle), self.scope)
+            self._engine.written()
+            return count
+        return self._write(transaction, given, priority, settle)
+
+    def delete(self, ids: Sequence[str], transaction: Transaction | None = None) -> int:
+        """Remove texts with everything that was made of them; returns how many there were."""
+        if transaction is None:
+            return self._engine.database.write(lambda own: self.delete(ids, own), self.scope)
+        self._engine.work.remove(transaction, self.name, ids)
+        return self._engine.store.delete(self.name, ids, self._joined(transaction))
+
+    def drop(self) -> int:
+        """Remove everything; returns how many texts there were."""
+        self._engine.database.write(lambda own: self._engine.work.remove_all(own, self.name), self.scope)
+        return self._engine.store.drop(self.name)
+
+    def embed_again(self, ids: Sequence[str], transaction: Transaction, *, priority: int = INTERACTIVE) -> None:
+        """Ask for vectors of texts that are there already."""
+        if self._engine.models.embeds:
+            self._engine.work.add(transaction, self.name, dict.fromkeys(ids, 0), priority=priority)
+
+    def notify(self) -> None:
+        """Tell the worker that a transaction with something to embed was committed."""
+        self._engine.written()
+
+    def _write(self, transaction: Transaction, records: Sequence[VectorRecord], priority: int, settle: float) -> int:
+        count = self._engine.store.write(records, self._joined(transaction))
+        self._engine.work.register(transaction)
+        if self._engine.models.embeds:
+            sizes = {one.id: len(one.text.encode("utf-8", "replace")) for one in records if one.embedding is None}
+            self._engine.work.add(transaction, self.name, sizes, priority=priority, settle=settle)
+            if wanted := self._engine.wanted.of(transaction, self.name):
+                self._engine.work.add(transaction, self.name, sizes, model=wanted, priority=priority + 1, settle=settle)
+        return count
+
+    def _joined(self, transaction: Transaction) -> Transaction | None:
+        return None if self._engine.store.database is None else transaction
 
 
 class Engine:
@@ -55,10 +129,11 @@ class Engine:
             database, store, self.models, self.work, self.wanted, options or WorkerOptions(), others=self._others
         )
         self.background = background
+        self.written: Callable[[], None] = self._notice
+        """Called after each write that commits here: the worker wants to know."""
         self._keeps_users_apart = not user and isinstance(store, MultiUserStore)
         self._users: dict[str, Engine] = {}
         self._followed = ""
-        self._written = self._notice
         self._collections: dict[str, Collection] = {}
         self._lock = threading.Lock()
         self._wrote = self._closed = False
@@ -67,15 +142,7 @@ class Engine:
         """The collection of that name, which need not exist yet."""
         with self._lock:
             if name not in self._collections:
-                self._collections[name] = Collection(
-                    name,
-                    store=self.store,
-                    database=self.database,
-                    models=self.models,
-                    work=self.work,
-                    wanted=self.wanted,
-                    written=self._written,
-                )
+                self._collections[name] = Collection(name, self)
             return self._collections[name]
 
     def for_user(self, user: str) -> Engine:
@@ -85,7 +152,7 @@ class Engine:
         with self._lock:
             if user not in self._users:
                 self._users[user] = Engine(self.store.for_user(user), self.models, user=user)
-                self._users[user]._written = self._notice
+                self._users[user].written = self._notice
             return self._users[user]
 
     def everybody(self) -> list[Engine]:
@@ -177,3 +244,20 @@ def check_transactional(store: Store, what: str) -> None:
             f"{what} need a store that is a database, and LanceDB is none; set the store to SQLite or PostgreSQL "
             "and move what is there with `homing store copy`"
         )
+
+
+def temporary_engine(models: ModelsInUse | EmbeddingProvider | None) -> Engine:
+    """An engine over an empty store of its own, which is gone with it."""
+    # Hardly anybody needs one, and importing this takes longer than all of the engine.
+    from tempfile import TemporaryDirectory
+
+    folder = TemporaryDirectory(prefix="homing-")
+    store = open_store(f"sqlite:///{folder.name}/index.db")
+    engine = Engine(store, models)
+    weakref.finalize(engine, _end, store, folder.cleanup)
+    return engine
+
+
+def _end(store: Store, remove_folder: Callable[[], None]) -> None:
+    store.close()
+    remove_folder()

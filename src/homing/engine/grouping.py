@@ -13,12 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.embed_once import EmbedOnce
-from homing.engine.measuring import measured
-from homing.engine.models import ModelsInUse, as_models
 from homing.engine.ranking import similarity, worth
 from homing.engine.search import HybridOptions, OnFailure, check_answered, concluded, log_failure
-from homing.engine.source import Nearest, StoreSource
+from homing.engine.source import EmbedOnce, ModelsInUse, Nearest, StoreSource, as_models, measured
 from homing.legs import Outcome, run_legs
 from homing.records import Leg, Mode, Retrieved
 from homing.stores.store import Store, Words

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.answer import Answer
-from homing.engine.fusion import DEFAULT_K
-from homing.engine.models import ModelsInUse, as_models
-from homing.engine.source import Nearest, Source, StoreSource
+from homing.engine.ranking import DEFAULT_K, Ranking, rank, rrf
+from homing.engine.source import ModelsInUse, Nearest, Source, StoreSource, as_models, measured
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_leg, run_legs
-from homing.records import Leg, Mode, Notice, Retrieved
-from homing.stores.store import MAX_LIMIT, Store, Words
+from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved
+from homing.stores.store import MAX_LIMIT, Measured, Store, Words
+from homing.vectors import score_of
 
 log = logging.getLogger(__name__)
 
@@ -102,11 +101,6 @@ def search(
     if not query.strip() or options.limit == 0:
         return Retrieved((), options.mode)
     source = StoreSource(query, collection, store, as_models(embedder), options.metadata_filter)
-    return search_source(source, options, on_failure=on_failure)
-
-
-def search_source(source: Source, options: HybridOptions, *, on_failure: OnFailure = log_failure) -> Retrieved:
-    """What a source has to say, as `search` does it for a collection; the query and its filter are the source's."""
     started = time.perf_counter()
     outcomes = ask(source, options)
     check_answered(outcomes)
@@ -170,3 +164,126 @@ def concluded(answer: Retrieved, outcomes: Outcomes, started: float, on_failure:
             reason = f"{leg}:{outcome.code}"
             return replace(answer, degraded=True, reason=reason, notice=NOTICES[leg], timings=timings)
     return replace(answer, timings=timings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A hit before it is read: its id, what orders it, and what each leg brought to that."""
+
+    id: str
+    fused: float
+    cosine: float | None
+    similarity: float
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What each leg found in a source; None of one that failed or was not asked."""
+
+    source: Source
+    options: HybridOptions
+    nearest: Nearest | None
+    words: Words | None
+    timings: dict[str, float] = field(default_factory=lambda: {"similarity_ms": 0.0})
+    """Milliseconds that the other leg was asked for what only one found."""
+
+    @property
+    def mode(self) -> Mode:
+        """Which legs answered."""
+        if self.nearest is None:
+            return "keyword"
+        return "hybrid" if self.words is not None and self.options.mode == "hybrid" else "semantic"
+
+    def hits(self) -> tuple[Hit, ...]:
+        """The page that is shown, read at once."""
+        if self.options.fusion == "rrf" and self.options.mode == "hybrid":
+            places = self._by_places()
+        else:
+            places = self._by_meaning() if self.mode == "semantic" else self._by_evidence()
+        page = places[: self.options.limit]
+        records = self.source.read([one.id for one in page])
+        ranks, waiting = self._ranks(), self.source.waiting([one.id for one in page if one.cosine is None])
+        return tuple(
+            Hit(
+                id=place.id,
+                collection=self.source.collection,
+                text=records[place.id].text,
+                metadata=records[place.id].metadata,
+                score=None if place.cosine is None else self._score(place.similarity),
+                cosine=place.cosine,
+                fused=place.fused,
+                legs=tuple(self._legs(place, ranks)),
+                keywords=self.source.matched(records[place.id]) if place.id in ranks["keyword"] else (),
+                pending=place.id in waiting,
+            )
+            for place in page
+            if place.id in records
+        )
+
+    def _by_meaning(self) -> list[_Place]:
+        """The nearest, and behind them what shares words and has no vector yet."""
+        assert self.nearest is not None
+        near = sorted(self.nearest.cosines.items(), key=lambda one: (-one[1], one[0]))
+        places = [_Place(name, cosine, cosine, cosine, {"vector": cosine}) for name, cosine in near]
+        if len(places) >= self.options.limit or self.words is None:
+            return places
+        waiting = [one for one in self._measured([one.id for one in self.words.found]) if one.cosine is None]
+        return places + [_Place(one.id, 0.0, None, 0.0, {"keyword": one.bm25}) for one in waiting]
+
+    def _by_evidence(self) -> list[_Place]:
+        """By both measures; without vectors by how much of the query each covers, which means the same everywhere."""
+        assert self.words is not None
+        near = () if self.nearest is None else self.nearest.cosines
+        found = dict.fromkeys([*near, *(one.id for one in self.words.found)])
+        return [
+            _Place(
+                one.id,
+                one.similarity,
+                one.cosine,
+                one.similarity,
+                {"vector": one.cosine or 0.0, "keyword": one.by_words},
+            )
+            for one in rank(self._measured(found), self.words)
+        ]
+
+    def _by_places(self) -> list[_Place]:
+        options, ranks = self.options, self._ranks()
+        rankings = [
+            Ranking("vector", list(ranks["vector"]), options.vector_weight),
+            Ranking("keyword", list(ranks["keyword"]), options.keyword_weight),
+        ]
+        fused = rrf(rankings, k=options.rrf_k)[: options.limit]
+        cosines: dict[str, float | None] = {}
+        if self.nearest is not None:
+            cosines |= self.nearest.cosines
+            missing = [one.id for one in fused if one.id not in cosines]
+            cosines |= {one.id: one.cosine for one in self._measured(missing)}
+        return [_Place(one.id, one.score, cosines.get(one.id), cosines.get(one.id) or 0.0, one.shares) for one in fused]
+
+    def _measured(self, ids: Iterable[str]) -> list[Measured]:
+        """These as both legs see them."""
+        started = time.perf_counter()
+        found = measured(self.source, ids, self.nearest, self.words, self.options.leg_limit)
+        self.timings["similarity_ms"] += (time.perf_counter() - started) * 1000
+        return found
+
+    def _score(self, similarity: float) -> float:
+        return score_of(similarity, None if self.nearest is None else self.nearest.scale)
+
+    def _ranks(self) -> dict[Leg, dict[str, tuple[int, float]]]:
+        """Where each leg saw what it found, and its raw measure."""
+        near = {} if self.nearest is None else self.nearest.cosines
+        words = () if self.words is None else self.words.found
+        by_cosine = sorted(near.items(), key=lambda one: (-one[1], one[0]))
+        return {
+            "vector": {name: (at, cosine) for at, (name, cosine) in enumerate(by_cosine, start=1)},
+            "keyword": {one.id: (at, one.bm25) for at, one in enumerate(words, start=1)},
+        }
+
+    def _legs(self, place: _Place, ranks: Mapping[Leg, Mapping[str, tuple[int, float]]]) -> Iterator[LegShare]:
+        weights: dict[Leg, float] = {"vector": self.options.vector_weight, "keyword": self.options.keyword_weight}
+        for leg, seen in ranks.items():
+            if place.id in seen and leg in place.shares:
+                at, raw = seen[place.id]
+                yield LegShare(leg, at, raw, weights[leg], place.shares[leg])

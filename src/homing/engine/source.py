@@ -1,17 +1,103 @@
-"""Where an answer comes from: two legs that return ids and measures, and the records behind them."""
+"""What a query is put to: the models in use, and a place whose two legs return ids and measures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from threading import Lock
+from typing import Any, Protocol, runtime_checkable
 
-from homing.engine.models import ModelsInUse
-from homing.errors import ModelMismatch
+from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper, provider_for
+from homing.errors import EmbeddingError, ModelMismatch, ProviderUnavailable, StoreError
 from homing.records import VectorRecord
 from homing.stores.store import Measured, SearchOptions, Store, Words
 from homing.text.tokens import matched_terms
-from homing.vectors import Scale, Vector, as_vector, score_of
+from homing.vectors import Matrix, Scale, Vector, as_vector, score_of
+
+log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class ModelsInUse(Protocol):
+    """Knows the default model and those that made the vectors which are there already. Safe from several threads."""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts are to be embedded at all; asking makes no model."""
+
+    def provider(self, identity: str = "") -> EmbeddingProvider:
+        """What makes vectors of this identity; for an empty one, the default as it is now. Raises EmbeddingError."""
+
+
+class FixedModel:
+    """One model for everything, or none."""
+
+    def __init__(self, embedder: EmbeddingProvider | None) -> None:
+        self._embedder = embedder
+
+    @property
+    def embeds(self) -> bool:
+        """Whether there is a model."""
+        return self._embedder is not None
+
+    def provider(self, identity: str = "") -> EmbeddingProvider:
+        """The model, whatever was asked for; one that knows others is asked for the right one."""
+        if self._embedder is None:
+            raise ProviderUnavailable("no embedding model is configured; set embedding.provider or search by keywords")
+        return provider_for(self._embedder, identity)
+
+
+def as_models(given: EmbeddingProvider | ModelsInUse | None) -> ModelsInUse:
+    """The models behind what a caller gave: one embedder, several, or none."""
+    return given if isinstance(given, ModelsInUse) else FixedModel(given)
+
+
+class EmbedOnce:
+    """The models in use for the length of one question: the first to ask embeds, the others wait and get the same.
+
+    A failure is shared as well, so that a model that is down costs its deadline once. Collections that another model
+    serves are asked with that one, once as well.
+    """
+
+    def __init__(self, models: ModelsInUse) -> None:
+        self._models = models
+        self._lock = Lock()
+        self._providers: dict[str, EmbeddingProvider] = {}
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts are embedded at all."""
+        return self._models.embeds
+
+    def provider(self, identity: str = "") -> EmbeddingProvider:
+        """What makes vectors of this identity, asked once."""
+        made = self._models.provider(identity)
+        with self._lock:
+            return self._providers.setdefault(made.id, _Once(made))
+
+
+class _Once(Wrapper):
+    """A provider that remembers what it answered, a failure included."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        super().__init__(provider)
+        self._lock = Lock()
+        self._answers: dict[tuple[Kind, tuple[str, ...]], Matrix | EmbeddingError] = {}
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        """The provider's rows, asked for once."""
+        key = (kind, tuple(texts))
+        with self._lock:
+            if key not in self._answers:
+                try:
+                    self._answers[key] = self._provider.embed(texts, kind=kind)
+                except EmbeddingError as error:
+                    self._answers[key] = error
+        answer = self._answers[key]
+        if isinstance(answer, EmbeddingError):
+            raise answer
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +166,10 @@ class StoreSource:
 
     @property
     def embeds(self) -> bool:
-        """Whether there is a model."""
         return self.models.embeds
 
     @property
     def pending(self) -> bool:
-        """Whether some texts have no vector yet."""
         return bool(self.store.pending(self.collection))
 
     def nearest(self, limit: int) -> Nearest:
@@ -117,11 +201,9 @@ class StoreSource:
         return {one.id: one.cosine for one in self.store.search_vector(self.collection, vector, limit, options)}
 
     def words(self, limit: int) -> Words:
-        """The keyword leg."""
         return self.store.search_words(self.collection, self.query, limit, SearchOptions(self.metadata_filter))
 
     def measure(self, ids: Sequence[str], vector: Vector | None) -> list[Measured]:
-        """What the legs would say of these."""
         return self.store.measure(self.collection, ids, vector=vector, query=self.query)
 
     def read(self, ids: Sequence[str]) -> dict[str, VectorRecord]:
@@ -137,3 +219,34 @@ class StoreSource:
         if not ids or not self.embeds or not self.pending:
             return set()
         return set(self.store.texts(self.collection, ids, lacking=self.store.model_of(self.collection)))
+
+
+def measured(
+    source: Source, ids: Iterable[str], nearest: Nearest | None, words: Words | None, limit: int
+) -> list[Measured]:
+    """These ids as both legs see them, which were asked for `limit` matches each.
+
+    A leg that found fewer found everything that there is for it. So only what a full leg left out is looked up; where
+    that fails, it counts for nothing.
+    """
+    cosines = {} if nearest is None else nearest.cosines
+    bm25 = {} if words is None else {one.id: one.bm25 for one in words.found}
+    by_meaning = nearest is not None and nearest.vector is not None and not nearest.complete
+    by_words = words is not None and len(words.found) >= limit
+    known, missing = list[Measured](), list[str]()
+    for name in ids:
+        if (
+            (by_meaning and name not in cosines)
+            or (by_words and name not in bm25)
+            or not (name in cosines or name in bm25)
+        ):
+            missing.append(name)
+        else:
+            known.append(Measured(name, cosines.get(name), bm25.get(name, 0.0)))
+    if not missing:
+        return known
+    try:
+        return known + source.measure(missing, None if nearest is None else nearest.vector)
+    except StoreError as error:
+        log.warning("cannot measure %d hits by the other leg: %s", len(missing), error)
+        return known + [Measured(name, cosines.get(name), bm25.get(name, 0.0)) for name in missing]

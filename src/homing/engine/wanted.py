@@ -37,12 +37,8 @@ class Wanted:
 
     def all(self) -> list[Wish]:
         """What is wanted now."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT collection, model, listed, started FROM wanted WHERE user_name = $1 ORDER BY collection",
-                self._user,
-            )
-        )
+        statement = "SELECT collection, model, listed, started FROM wanted WHERE user_name = $1 ORDER BY collection"
+        found = self._database.read(lambda transaction: transaction.rows(statement, self._user))
         return [Wish(collection, model, bool(listed), started) for collection, model, listed, started in found]
 
     def of(self, transaction: Transaction, collection: str) -> str:
@@ -63,18 +59,13 @@ class Wanted:
             if before:
                 transaction.rows(
                     "DELETE FROM work WHERE user_name = $1 AND collection = $2 AND model = $3",
-                    self._user,
-                    collection,
-                    before,
+                    *(self._user, collection, before),
                 )
             transaction.rows("DELETE FROM wanted WHERE user_name = $1 AND collection = $2", self._user, collection)
             if served and model != served:
                 transaction.rows(
                     "INSERT INTO wanted(user_name, collection, model, listed, started) VALUES ($1, $2, $3, 0, $4)",
-                    self._user,
-                    collection,
-                    model,
-                    transaction.now(),
+                    *(self._user, collection, model, transaction.now()),
                 )
 
         self._database.write(work, scope_of(collection))
@@ -90,16 +81,11 @@ class Wanted:
             def work(transaction: Transaction, page: list[str] = page) -> bool | None:
                 if self.of(transaction, wish.collection) != wish.model:
                     return None
-                known = {
-                    one
-                    for (one,) in transaction.rows(
-                        "SELECT id FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND id = ANY($4)",
-                        self._user,
-                        wish.collection,
-                        wish.model,
-                        page,
-                    )
-                }
+                found = transaction.rows(
+                    "SELECT id FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND id = ANY($4)",
+                    *(self._user, wish.collection, wish.model, page),
+                )
+                known = {one for (one,) in found}
                 sizes = {one: 0 for one in page if one not in known}
                 self._work.add(transaction, wish.collection, sizes, model=wish.model, priority=CHANGE)
                 return bool(sizes)
@@ -112,9 +98,7 @@ class Wanted:
         self._database.write(
             lambda transaction: transaction.rows(
                 "UPDATE wanted SET listed = 1 WHERE user_name = $1 AND collection = $2 AND model = $3",
-                self._user,
-                wish.collection,
-                wish.model,
+                *(self._user, wish.collection, wish.model),
             ),
             scope_of(wish.collection),
         )
@@ -138,9 +122,7 @@ class Wanted:
                 "SELECT count(*) FROM wanted WHERE user_name = $1 AND collection = $2 AND model = $3 AND listed = 1 "
                 "AND NOT EXISTS (SELECT 1 FROM work WHERE work.user_name = $1 AND work.collection = $2 "
                 "AND work.model = $3 AND dead = 0)",
-                self._user,
-                wish.collection,
-                wish.model,
+                *(self._user, wish.collection, wish.model),
             )
             if not ready:
                 return False

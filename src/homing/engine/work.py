@@ -106,9 +106,7 @@ class Work(WorkState):
         """Forget what was asked for texts that are gone."""
         transaction.rows(
             "DELETE FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3)",
-            self._user,
-            collection,
-            list(ids),
+            *(self._user, collection, list(ids)),
         )
 
     def remove_all(self, transaction: Transaction, collection: str) -> None:
@@ -129,12 +127,7 @@ class Work(WorkState):
                 "AND dead = 0 AND (owner = '' OR leased <= $2 OR NOT (owner = ANY($3))) "
                 "AND (due <= $2 OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
                 "ORDER BY priority, queued DESC, id LIMIT $6",
-                self._user,
-                now,
-                self._living(transaction, now),
-                int(early),
-                PROCESS if mine else "",
-                count,
+                *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", count),
             )
             items: list[Item] = []
             total = 0
@@ -180,9 +173,7 @@ class Work(WorkState):
         def work(transaction: Transaction) -> None:
             transaction.rows(
                 f"UPDATE work SET dead = 1, died = $6, error = $7, attempts = attempts + 1 WHERE {_HELD}",
-                *self._held(item),
-                transaction.now(),
-                error,
+                *(*self._held(item), transaction.now(), error),
             )
             self._free(transaction, [item])
 

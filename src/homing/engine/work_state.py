@@ -7,8 +7,9 @@ import secrets
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from homing.database import Database, Transaction
+from homing.database import Database, Row, Transaction
 
 PROCESS = secrets.token_hex(4)
 """Tells this process from an earlier one that had its number, as happens in containers."""
@@ -45,61 +46,38 @@ class WorkState:
 
     def users(self) -> list[str]:
         """Every user who has written texts through an engine on this database, by name."""
-        found = self._database.read(
-            lambda transaction: transaction.rows("SELECT user_name FROM work_users ORDER BY user_name")
-        )
+        found = self._database.read(lambda own: own.rows("SELECT user_name FROM work_users ORDER BY user_name"))
         return [user for (user,) in found]
 
     def users_waiting(self) -> list[str]:
         """The other users who have something that is due."""
-
-        def work(transaction: Transaction) -> list[str]:
-            found = transaction.rows(
-                "SELECT DISTINCT user_name FROM work WHERE user_name <> $1 AND dead = 0 AND due <= $2",
-                self._user,
-                transaction.now(),
-            )
-            return [user for (user,) in found]
-
-        return self._database.read(work)
+        found = self._rows_now("SELECT DISTINCT user_name FROM work WHERE user_name <> $1 AND dead = 0 AND due <= $2")
+        return [user for (user,) in found]
 
     def dead_letters(self) -> list[DeadLetter]:
         """What was given up, the latest first."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT collection, id, error, attempts, died FROM work WHERE user_name = $1 AND dead = 1 "
-                "ORDER BY died DESC, id",
-                self._user,
-            )
+        found = self._rows(
+            "SELECT collection, id, error, attempts, died FROM work WHERE user_name = $1 AND dead = 1 "
+            "ORDER BY died DESC, id"
         )
         return [DeadLetter(*row) for row in found]
 
     def waiting(self, collection: str = "", *, model: str | None = None, mine: bool = False) -> int:
         """How many rows wait or are being worked on, dead letters aside: all, or those of a collection or a model."""
-        [(count,)] = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT count(*) FROM work WHERE user_name = $1 AND dead = 0 AND ($2 = '' OR collection = $2) "
-                "AND ($3 = 1 OR model = $4) AND ($5 = '' OR process = $5)",
-                self._user,
-                collection,
-                int(model is None),
-                model or "",
-                PROCESS if mine else "",
-            )
+        [(count,)] = self._rows(
+            "SELECT count(*) FROM work WHERE user_name = $1 AND dead = 0 AND ($2 = '' OR collection = $2) "
+            "AND ($3 = 1 OR model = $4) AND ($5 = '' OR process = $5)",
+            *(collection, int(model is None), model or "", PROCESS if mine else ""),
         )
         return int(count)
 
     def waiting_by_prefix(self, collection: str, length: int) -> dict[str, int]:
         """How many texts wait for a vector of the model that serves their collection, dead letters aside, by the first
         `length` characters of their ids."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT substr(id, 1, $3), count(*) FROM work WHERE user_name = $1 AND collection = $2 AND model = '' "
-                "AND dead = 0 GROUP BY 1",
-                self._user,
-                collection,
-                length,
-            )
+        found = self._rows(
+            "SELECT substr(id, 1, $3), count(*) FROM work WHERE user_name = $1 AND collection = $2 AND model = '' "
+            "AND dead = 0 GROUP BY 1",
+            *(collection, length),
         )
         return {prefix: int(count) for prefix, count in found}
 
@@ -109,82 +87,47 @@ class WorkState:
         found = transaction.rows(
             "SELECT id, dead FROM work WHERE user_name = $1 AND collection = $2 AND id >= $3 AND id < $4 "
             "AND model = ''",
-            self._user,
-            collection,
-            prefix,
-            prefix + "\U0010ffff",
+            *(self._user, collection, prefix, prefix + "\U0010ffff"),
         )
         return {one: not dead for one, dead in found}
 
     def state_of(self, collection: str, model: str) -> tuple[int, bool, str]:
         """How many vectors of a model a collection waits for, whether somebody is at it, and the last error."""
-
-        def work(transaction: Transaction) -> tuple[int, bool, str]:
-            now = transaction.now()
-            [(left, held, error)] = transaction.rows(
-                "SELECT count(*), coalesce(max(CASE WHEN leased > $4 THEN 1 ELSE 0 END), 0), coalesce(max(error), '') "
-                "FROM work WHERE user_name = $1 AND collection = $2 AND model = $3 AND dead = 0",
-                self._user,
-                collection,
-                model,
-                now,
-            )
-            return int(left), bool(held), error
-
-        return self._database.read(work)
+        [(left, held, error)] = self._rows_now(
+            "SELECT count(*), coalesce(max(CASE WHEN leased > $2 THEN 1 ELSE 0 END), 0), coalesce(max(error), '') "
+            "FROM work WHERE user_name = $1 AND collection = $3 AND model = $4 AND dead = 0",
+            *(collection, model),
+        )
+        return int(left), bool(held), error
 
     def held(self) -> bool:
         """Whether some rows are being worked on, by anybody who is not certainly gone."""
-
-        def work(transaction: Transaction) -> bool:
-            owners = transaction.rows(
-                "SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' AND leased > $2",
-                self._user,
-                transaction.now(),
-            )
-            return not all(is_gone(owner) for (owner,) in owners)
-
-        return self._database.read(work)
+        owners = self._rows_now("SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' AND leased > $2")
+        return not all(is_gone(owner) for (owner,) in owners)
 
     def has(self, count: int, *, resting: bool = False) -> bool:
         """Whether at least so many rows wait; with `resting`, that are not due yet because they were just written."""
-
-        def work(transaction: Transaction) -> bool:
-            found = transaction.rows(
-                "SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
-                "AND ($2 = 0 OR (error = '' AND owner = '' AND due > $3)) LIMIT $4",
-                self._user,
-                int(resting),
-                transaction.now(),
-                count,
-            )
-            return len(found) >= count
-
-        return self._database.read(work)
+        found = self._rows_now(
+            "SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
+            "AND ((due > $2 AND error = '' AND owner = '') OR $3 = 0) LIMIT $4",
+            *(int(resting), count),
+        )
+        return len(found) >= count
 
     def untried(self, collection: str, ids: Sequence[str]) -> int:
         """How many of these wait for a vector of the model that serves the collection, and never failed."""
-        [(count,)] = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) AND model = '' "
-                "AND dead = 0 AND error = ''",
-                self._user,
-                collection,
-                list(ids),
-            )
+        [(count,)] = self._rows(
+            "SELECT count(*) FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) AND model = '' "
+            "AND dead = 0 AND error = ''",
+            *(collection, list(ids)),
         )
         return int(count)
 
     def unattended(self, collection: str, ids: Sequence[str]) -> list[str]:
         """Which of these nobody will embed in a moment: nobody asked for them, or they failed. Dead letters aside."""
-        found = self._database.read(
-            lambda transaction: transaction.rows(
-                "SELECT id, dead, error FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) "
-                "AND model = ''",
-                self._user,
-                collection,
-                list(ids),
-            )
+        found = self._rows(
+            "SELECT id, dead, error FROM work WHERE user_name = $1 AND collection = $2 AND id = ANY($3) AND model = ''",
+            *(collection, list(ids)),
         )
         attended = {one for one, dead, error in found if dead or not error}
         return [one for one in ids if one not in attended]
@@ -209,14 +152,20 @@ class WorkState:
                 "SELECT coalesce(sum(1 - dead), 0), min(CASE WHEN dead = 0 THEN since END), "
                 "coalesce(sum(CASE WHEN dead = 0 AND error <> '' THEN 1 ELSE 0 END), 0), coalesce(sum(dead), 0), "
                 "coalesce(max(error), '') FROM work WHERE user_name = $1 AND collection >= $2 AND collection < $3",
-                self._user,
-                prefix,
-                prefix + "\U0010ffff",
+                *(self._user, prefix, prefix + "\U0010ffff"),
             )
             age = 0.0 if oldest is None else max(0.0, transaction.now() - oldest)
             return Backlog(int(waiting), age, int(failing), int(dead), error)
 
         return self._database.read(work)
+
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
+        """What a statement answers; `$1` is the user."""
+        return self._database.read(lambda transaction: transaction.rows(statement, self._user, *values))
+
+    def _rows_now(self, statement: str, *values: Any) -> list[Row]:
+        """What a statement answers; `$1` is the user, `$2` the time."""
+        return self._database.read(lambda own: own.rows(statement, self._user, own.now(), *values))
 
 
 def is_gone(owner: str) -> bool:
@@ -231,5 +180,5 @@ def is_gone(owner: str) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False
+        pass
     return False

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from homing.database import Database
 from homing.engine.batch import Embedding, Retries
-from homing.engine.models import ModelsInUse
+from homing.engine.source import ModelsInUse
 from homing.engine.wanted import Wanted
 from homing.engine.work import Item, Work
 from homing.errors import EmbeddingError, HomingError, InvalidArgument, StoreClosed

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.wrapper import Wrapper
+from homing.embedders.provider import EmbeddingProvider, Wrapper
 from homing.engine.engine import Engine
 from homing.errors import InvalidArgument
-from homing.evaluation.configuration import Configuration
 from homing.evaluation.golden import GoldenSet
 from homing.evaluation.result import (
     FIGURES,
@@ -29,7 +27,7 @@ from homing.evaluation.result import (
     SetSummary,
     Threshold,
 )
-from homing.evaluation.run import MODES, THRESHOLD, Progress, ask, index, latency, score, thresholds
+from homing.evaluation.run import MODES, THRESHOLD, Configuration, Progress, ask, index, latency, score, thresholds
 from homing.stores.registry import open_store
 
 Announce = Callable[[str], Progress | None]

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from homing.embedders.long_texts import embed_long
-from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.embedders.wrapper import Wrapper
+from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper
+from homing.engine.batch import embed_long
 from homing.engine.engine import Engine
+from homing.engine.ranking import DEFAULT_K
 from homing.engine.search import HybridOptions, search
-from homing.evaluation.asked_once import asked_once
-from homing.evaluation.configuration import Configuration
+from homing.errors import InvalidArgument
 from homing.evaluation.golden import GoldenSet, Question
-from homing.evaluation.metrics import ndcg, recall, reciprocal_rank
 from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
 from homing.records import Leg, Retrieved, VectorRecord
 from homing.stores.store import Store
 from homing.vectors import Matrix
 
+READS = frozenset({"search_vector", "search_words", "measure", "get"})
 COLLECTION = "evaluation"
 BATCH = 512
 TIMED = 50
@@ -33,10 +35,114 @@ DEADLINE = 60.0
 THRESHOLD = 0.5
 """The score at which every model's own border between unrelated and related lies."""
 MODES: tuple[Mode, ...] = ("semantic", "keyword", "hybrid")
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Which legs answer, and how they become one order; a weight of 0 leaves a leg out.
+
+    Between two legs, weights and `rrf_k` are those of `fusion="rrf"`; `fusion="evidence"`, which searches use unless
+    the settings say otherwise, takes no weights. `min_score` leaves out semantic matches that score less, as a search
+    does.
+    """
+
+    vector_weight: float = 0.7
+    keyword_weight: float = 0.3
+    rrf_k: int = DEFAULT_K
+    min_score: float | None = None
+    fusion: Literal["evidence", "rrf"] = "rrf"
+
+    def __post_init__(self) -> None:
+        if self.vector_weight < 0 or self.keyword_weight < 0 or not (self.vector_weight or self.keyword_weight):
+            raise InvalidArgument("weights are not negative, and one of them is more than 0")
+        if self.rrf_k < 0:
+            raise InvalidArgument(f"the k of a fusion is not negative; got {self.rrf_k}")
+
+    @property
+    def mode(self) -> Literal["semantic", "keyword", "hybrid"]:
+        """Which legs have a say."""
+        if not self.keyword_weight:
+            return "semantic"
+        return "hybrid" if self.vector_weight else "keyword"
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        if not self.keyword_weight:
+            return "vector"
+        if not self.vector_weight:
+            return "keyword"
+        if self.fusion == "evidence":
+            return "hybrid evidence"
+        return f"hybrid {self.vector_weight:g}/{self.keyword_weight:g} k={self.rrf_k}"
+
+    def options(self, limit: int, deadline: float) -> HybridOptions:
+        """The options of a search that is made this way."""
+        return HybridOptions(
+            limit=limit,
+            mode=self.mode,
+            min_score=self.min_score,
+            fusion=self.fusion,
+            vector_weight=self.vector_weight,
+            keyword_weight=self.keyword_weight,
+            rrf_k=self.rrf_k,
+            deadline=deadline,
+        )
+
+
+def sweep(step: float = 0.1, *, rrf_k: int = DEFAULT_K, min_score: float | None = None) -> list[Configuration]:
+    """Weights from all vector to all keyword."""
+    parts = round(1 / step)
+    return [Configuration(round(1 - n * step, 3), round(n * step, 3), rrf_k, min_score) for n in range(parts + 1)]
+
+
 NEAREST = Configuration(1, 0)
 """What tells how near the nearest document is; always asked."""
 
-Progress = Callable[[int, int], None]
+
+def read_once(store: Store) -> Store:
+    """The store, giving again what it has answered to the same question. Nothing may be written meanwhile.
+
+    Configurations that are compared differ in how they combine the legs: the legs themselves are asked once.
+    """
+    return cast(Store, _ReadOnce(store))
+
+
+class _ReadOnce:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._answers: dict[bytes, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        return self._once(name, method) if name in READS else method
+
+    def _once(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(*positional: Any, **named: Any) -> Any:
+            key = pickle.dumps((name, positional, named))
+            if key not in self._answers:
+                self._answers[key] = method(*positional, **named)
+            return self._answers[key]
+
+        return answer
+
+
+def recall(ranking: Sequence[str], relevant: Mapping[str, float], k: int) -> float:
+    """The share of questions answered: 1 where at least one relevant document is among the first `k`."""
+    return float(any(relevant.get(one, 0) > 0 for one in ranking[:k]))
+
+
+def ndcg(ranking: Sequence[str], relevant: Mapping[str, float], k: int = 10) -> float:
+    """Gain of the first `k`, discounted by the logarithm of the place, over the best possible."""
+    gained = sum(relevant.get(one, 0.0) / math.log2(place + 2) for place, one in enumerate(ranking[:k]))
+    best = sum(gain / math.log2(place + 2) for place, gain in enumerate(sorted(relevant.values(), reverse=True)[:k]))
+    return gained / best if best else 0.0
+
+
+def reciprocal_rank(ranking: Sequence[str], relevant: Mapping[str, float]) -> float:
+    """One over the place of the first relevant document; 0 where there is none."""
+    return next((1 / place for place, one in enumerate(ranking, start=1) if relevant.get(one, 0) > 0), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +184,7 @@ def ask(
     asked = list(dict.fromkeys((NEAREST, *configurations)))
     embedder = _Prepared(engine.models.provider(), [question.text for question in golden.questions])
     for number, question in enumerate(golden.questions, start=1):
-        store = asked_once(engine.store)
+        store = read_once(engine.store)
         answers.append(Answers(question, {one: _search(question.text, store, embedder, one) for one in asked}))
         if progress is not None:
             progress(number, len(golden.questions))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from xml.parsers import expat
 
 from homing.errors import FileDamaged, FileEncrypted, FileTooLarge, FileUnsafe, HomingError
-from homing.files.limits import MIB, Counter, Limits
+from homing.files.file_text import MIB, Counter, Limits
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")

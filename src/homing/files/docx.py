@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from homing.files.archive import Archive, damaged
-from homing.files.file_text import BETWEEN, FileText
-from homing.files.libraries import library
-from homing.files.limits import Counter, Limits
+from homing.files.file_text import BETWEEN, Counter, FileText, Limits, library
 from homing.progress import Progress
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -1,23 +1,37 @@
-"""E-books: the chapters in the order in which they are read."""
+"""E-books: the chapters in the order in which they are read, each a page of (X)HTML as Markdown."""
 
 from __future__ import annotations
 
+import html
 import posixpath
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
 from homing.errors import FileDamaged, FileEncrypted
 from homing.files.archive import Archive, damaged, refuse_entities
-from homing.files.file_text import FileText, joined
-from homing.files.libraries import library
-from homing.files.limits import Counter, Limits
-from homing.files.markup import title_and_text
+from homing.files.file_text import Counter, FileText, Limits, joined, library
 from homing.progress import Progress
+from homing.text.decoding import NotText, decode_any
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"})
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_OTHER_BLOCKS = """
+address article aside blockquote body dd div dl dt figcaption figure footer form header hr li main nav ol p pre section
+table tbody thead tfoot tr ul
+"""
+_BLOCKS = frozenset(_HEADINGS).union(_OTHER_BLOCKS.split())
+# The small letters above a character (ruby) would stand in the middle of a word.
+_LEFT_OUT = frozenset(
+    {"head", "script", "style", "template", "svg", "math", "noscript", "rt", "rp", "iframe", "object"}
+)
+_SPACES = re.compile(r"[\s\u200b]+")
+_PREAMBLE = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 def read_epub(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
@@ -37,21 +51,15 @@ def read_epub(content: bytes, filename: str, limits: Limits, progress: Progress)
             missing += 1
             continue
         page = archive.read(path)
-        refuse_entities_of_page(page, path, filename)
+        # A page that is not XML is read as HTML, which declares nothing.
+        with suppress(FileDamaged):
+            refuse_entities(page, path, filename)
         title, text = title_and_text(page)
         characters.add(len(text))
         chapters.append((title or str(number), text))
     text, parts = joined(chapters)
     notes = (f"{missing} chapters that the book names are not in it",) if missing else ()
     return FileText(text, "epub", filename, parts, notes)
-
-
-def refuse_entities_of_page(page: bytes, path: str, filename: str) -> None:
-    """Raises FileUnsafe as `refuse_entities` does; a page that is not XML is read as HTML, which declares nothing."""
-    try:
-        refuse_entities(page, path, filename)
-    except FileDamaged:
-        return
 
 
 def _spine(archive: Archive) -> Iterator[str]:
@@ -95,3 +103,90 @@ def _named(tree: Any, name: str) -> Iterator[Any]:
 def _member(folder: str, reference: str) -> str:
     path = unquote(reference.partition("#")[0])
     return posixpath.normpath(posixpath.join(folder, path)).lstrip("/")
+
+
+def title_and_text(page: bytes) -> tuple[str, str]:
+    """The first heading of a page, and its text; both empty where nothing can be read."""
+    try:
+        tree = _page_tree(page)
+    except NotText:
+        return "", ""
+    if tree is None:
+        return "", ""
+    title = before = ""
+    paragraphs: list[str] = []
+    for tag, text in _paragraphs(tree):
+        if tag in _HEADINGS:
+            title = title or text
+            text = f"{'#' * _HEADINGS[tag]} {text}"
+        elif tag == "li":
+            text = f"- {text}"
+        # Items and rows stand together; everything else is a paragraph of its own.
+        if tag in ("li", "tr") and tag == before:
+            paragraphs[-1] += f"\n{text}"
+        else:
+            paragraphs.append(text)
+        before = tag
+    return title, "\n\n".join(paragraphs)
+
+
+def _page_tree(page: bytes) -> Any:
+    """Strictly as XML where it is, because `<title/>` swallows the page in HTML; else as HTML with its mistakes."""
+    etree = library("lxml.etree")
+    text = _PREAMBLE.sub("", decode_any(page).text).replace("\0", "")
+    # A book speaks of &nbsp; without saying what it is; the characters themselves need no declaration.
+    spelled = re.sub(r"&(?!(?:amp|lt|gt|quot|apos);)\w{1,32};", lambda found: html.unescape(found[0]), text)
+    try:
+        return etree.fromstring(spelled.encode(), etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return etree.fromstring(spelled.encode(), etree.HTMLParser(encoding="utf-8", no_network=True))
+
+
+def _paragraphs(tree: Any) -> Iterator[tuple[str, str]]:
+    """The stretches of text between the borders of blocks, with the tag of the block that each stands in."""
+    held: list[str] = []
+    tag = "p"
+
+    def flush() -> Iterator[tuple[str, str]]:
+        lines = [_SPACES.sub(" ", line).strip(" |") for line in "".join(held).split("\v")]
+        held.clear()
+        text = "\n".join(line for line in lines if line)
+        if text:
+            yield tag, text
+
+    for event, name, text in _events(tree):
+        if event == "text":
+            held.append(text)
+        elif name == "br":
+            held.append("\v")
+        elif name in ("td", "th"):
+            held.append(" | " if event == "start" else "")
+        elif name in _BLOCKS:
+            yield from flush()
+            tag = name if event == "start" else "p"
+    yield from flush()
+
+
+def _events(root: Any) -> Iterator[tuple[str, str, str]]:
+    """Starts, ends and texts in order, without recursion: a page may nest as deeply as it likes."""
+    waiting: list[tuple[str, Any]] = [("start", root)]
+    while waiting:
+        event, element = waiting.pop()
+        if event == "text":
+            yield "text", "", element
+            continue
+        # Comments and processing instructions have no name.
+        name = element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+        if event == "end":
+            yield "end", name, ""
+            continue
+        if not name or name in _LEFT_OUT:
+            continue
+        yield "start", name, ""
+        waiting.append(("end", element))
+        for child in reversed(element):
+            if child.tail:
+                waiting.append(("text", child.tail))
+            waiting.append(("start", child))
+        if element.text:
+            waiting.append(("text", element.text))

@@ -1,16 +1,21 @@
-"""What a file says."""
+"""What a file says, and how much of it is read."""
 
 from __future__ import annotations
 
+import importlib
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from homing.errors import FileTooLarge, MissingExtra
 
 Format = Literal["txt", "md", "pdf", "docx", "xlsx", "epub"]
 
 BETWEEN = "\n\n"
 """What stands between two parts of a text."""
+
+MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +59,48 @@ def joined(named: Iterable[tuple[str, str]]) -> tuple[str, tuple[Part, ...]]:
         texts.append(text)
         at += len(text) + len(BETWEEN)
     return BETWEEN.join(texts), tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a file may have at most.
+
+    `bytes` as it is stored; `unpacked` bytes of everything in it where it is an archive, and `member` bytes of one
+    member that is read as a whole; `members`, `pages` and `cells` by count; `characters` of text that come out.
+    """
+
+    bytes: int = 64 * MIB
+    unpacked: int = 256 * MIB
+    member: int = 64 * MIB
+    members: int = 10_000
+    pages: int = 5_000
+    cells: int = 5_000_000
+    characters: int = 20_000_000
+
+
+class Counter:
+    """Adds up what has been read of a file, and refuses the file when a limit is passed."""
+
+    def __init__(self, filename: str, what: str, limit: int) -> None:
+        self._filename, self._what, self._limit = filename, what, limit
+        self._counted = 0
+
+    def add(self, count: int) -> None:
+        """Count some more. Raises FileTooLarge."""
+        self._counted += count
+        if self._counted > self._limit:
+            raise FileTooLarge(
+                f"{self._filename} has more than {self._limit:,} {self._what}; split it into smaller files",
+                details={"limit": self._limit, "of": self._what},
+            )
+
+
+def library(name: str) -> Any:
+    """A module by its name. Raises MissingExtra where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"{name.partition('.')[0]} is not installed; install it with: pip install 'homing[files]'",
+            details={"extra": "files"},
+        ) from error

@@ -5,27 +5,86 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from homing.errors import FileTooLarge, FileUnreadable, FileWithoutText, InvalidArgument, NotFound
-from homing.files import docx, epub, pdf, plain, xlsx
-from homing.files.file_text import FileText, Format
-from homing.files.formats import format_of
-from homing.files.limits import MIB, Counter, Limits
+from homing.errors import (
+    FileDamaged,
+    FileTooLarge,
+    FileUnreadable,
+    FileWithoutText,
+    InvalidArgument,
+    NotFound,
+    UnsupportedFile,
+)
+from homing.files.docx import read_docx
+from homing.files.epub import read_epub
+from homing.files.file_text import MIB, Counter, FileText, Format, Limits
+from homing.files.pdf import read_pdf
+from homing.files.xlsx import read_xlsx
 from homing.progress import Progress, no_progress
+from homing.text.decoding import NotText, decode_any
 
-Reader = Callable[[bytes, str, Limits, Progress], FileText]
+_TEXT: dict[str, Format] = {
+    **dict.fromkeys((".md", ".markdown", ".mdx"), "md"),
+    **dict.fromkeys((".txt", ".text", ".rst", ".org", ".adoc"), "txt"),
+}
+TEXT_SUFFIXES = frozenset(_TEXT)
+"""File name endings that are taken for plain text."""
 
-READERS: Mapping[Format, Reader] = {
-    "txt": plain.read_plain,
-    "md": plain.read_markdown,
-    "pdf": pdf.read_pdf,
-    "docx": docx.read_docx,
-    "xlsx": xlsx.read_xlsx,
-    "epub": epub.read_epub,
+_ALL: dict[str, Format] = {**_TEXT, ".pdf": "pdf", ".docx": "docx", ".xlsx": "xlsx", ".xlsm": "xlsx", ".epub": "epub"}
+SUFFIXES = frozenset(_ALL)
+"""File name endings that `read_file` reads."""
+
+_INSTEAD = {
+    **dict.fromkeys((".doc", ".rtf", ".odt", ".wps", ".docm", ".pages"), "save it as .docx"),
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".et", ".csv", ".numbers"), "save it as .xlsx"),
+    **dict.fromkeys((".ppt", ".pptx", ".odp", ".dps", ".key"), "export it as .pdf"),
+    **dict.fromkeys((".mobi", ".azw", ".azw3"), "convert it to .epub"),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".heic"), "run OCR on it and save the text"),
 }
 
+Reader = Callable[[bytes, str, Limits, Progress], FileText]
+READERS: Mapping[Format, Reader] = {"pdf": read_pdf, "docx": read_docx, "xlsx": read_xlsx, "epub": read_epub}
+"""Of the formats that are not plain text."""
 _WORD = re.compile(r"\w")
+
+
+def suffix_of(filename: str) -> str:
+    """The ending of a file name in small letters, whichever way its folders are written."""
+    return PurePosixPath(filename.replace("\\", "/").strip()).suffix.lower()
+
+
+def format_of(filename: str, content: bytes) -> Format:
+    """The kind of a file. Without an ending in its name it is known by how it begins. Raises UnsupportedFile."""
+    suffix = suffix_of(filename)
+    if suffix in _ALL:
+        return _ALL[suffix]
+    if not suffix:
+        return _by_content(content)
+    known = ", ".join(sorted(SUFFIXES))
+    advice = _INSTEAD.get(suffix, f"it may be one of: {known}")
+    raise UnsupportedFile(f"{filename}: files of type {suffix} cannot be read; {advice}", details={"suffix": suffix})
+
+
+def _by_content(content: bytes) -> Format:
+    if content.lstrip()[:5] == b"%PDF-":
+        return "pdf"
+    if not content.startswith(b"PK\x03\x04"):
+        return "txt"
+    # The directory of an archive stands at its end and holds the names as they are.
+    if b"word/document.xml" in content:
+        return "docx"
+    return "xlsx" if b"xl/workbook.xml" in content else "epub"
+
+
+def _plain(content: bytes, filename: str, form: Format) -> FileText:
+    """A text or Markdown as it stands, in whatever encoding: its marks are part of what is shown again."""
+    try:
+        decoded = decode_any(content)
+    except NotText as error:
+        raise FileDamaged(f"{filename} is not text: {error}", details={"filename": filename}) from error
+    notes = (f"{decoded.replaced} characters could not be read",) if decoded.replaced else ()
+    return FileText(decoded.text, form, filename, notes=notes)
 
 
 def read_file(
@@ -54,7 +113,9 @@ def read_file(
         content = _content(path, limits)
     if not content.strip():
         raise FileWithoutText(f"{name} is empty", details={"filename": name})
-    read = READERS[format_of(name, content)](content, name, limits, progress)
+    form = format_of(name, content)
+    reader = READERS.get(form)
+    read = _plain(content, name, form) if reader is None else reader(content, name, limits, progress)
     Counter(name, "characters", limits.characters).add(len(read.text))
     if not _WORD.search(read.text):
         raise FileWithoutText(f"{name} has no text in it", details={"filename": name})

@@ -7,12 +7,11 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
+from itertools import chain, islice
 from typing import Any
 
 from homing.files.archive import Archive, damaged
-from homing.files.file_text import FileText, joined
-from homing.files.libraries import library
-from homing.files.limits import Counter, Limits
+from homing.files.file_text import Counter, FileText, Limits, joined, library
 from homing.progress import Progress
 
 # Hiding openpyxl's warnings about styles changes a list that all threads share; one at a time may do so.
@@ -48,24 +47,15 @@ def _sheet(sheet: Any, cells: Counter, characters: Counter) -> str:
 def _rows(sheet: Any, cells: Counter) -> Iterator[list[str]]:
     for row in sheet.iter_rows(values_only=True):
         cells.add(max(1, len(row)))
-        told = [_told(value) for value in row]
-        if any(told):
-            yield told
+        shown = [_cell(value) for value in row]
+        if any(shown):
+            yield shown
 
 
 def _lines(rows: Iterator[list[str]]) -> Iterator[str]:
-    first = next(rows, None)
-    if first is None:
-        return
-    second = next(rows, None)
-    if second is None or not _is_heading(first):
-        yield _plain(first)
-        if second is not None:
-            yield _plain(second)
-        yield from (_plain(row) for row in rows)
-        return
-    yield _named(first, second)
-    yield from (_named(first, row) for row in rows)
+    beginning = list(islice(rows, 2))
+    heading = beginning.pop(0) if len(beginning) == 2 and _is_heading(beginning[0]) else []
+    yield from (_named(heading, row) for row in chain(beginning, rows))
 
 
 def _is_heading(row: Sequence[str]) -> bool:
@@ -79,19 +69,16 @@ def _is_heading(row: Sequence[str]) -> bool:
 
 
 def _named(heading: Sequence[str], row: Sequence[str]) -> str:
-    told = []
+    """The values of a row that has any, with the names of their columns where these have one."""
+    shown = []
     for at, value in enumerate(row):
         name = heading[at] if at < len(heading) else ""
         if value:
-            told.append(f"{name}: {value}" if name else value)
-    return " | ".join(told)
+            shown.append(f"{name}: {value}" if name else value)
+    return " | ".join(shown)
 
 
-def _plain(row: Sequence[str]) -> str:
-    return " | ".join(value for value in row if value)
-
-
-def _told(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

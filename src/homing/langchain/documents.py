@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from homing.engine.fusion import DEFAULT_K, Ranking, rrf
+from homing.engine.ranking import DEFAULT_K, Ranking, rrf
 from homing.errors import InvalidArgument, MissingExtra
 from homing.records import Hit, LegShare, Retrieved
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from homing.engine.fusion import DEFAULT_K
+from homing.engine.ranking import DEFAULT_K
 
 KeywordRanking = Literal["count", "relevance"]
 

@@ -13,11 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from homing.embedders.chosen import ChoosesModel
-from homing.embedders.provider import EmbeddingProvider
-from homing.engine.embed_once import EmbedOnce
-from homing.engine.models import FixedModel
-from homing.engine.source import Nearest, StoreSource
+from homing.embedders.provider import ChoosesModel, EmbeddingProvider
+from homing.engine.source import EmbedOnce, FixedModel, Nearest, StoreSource
 from homing.errors import InvalidArgument
 from homing.langchain import journal
 from homing.langchain.filters import Tree, filter_tree
@@ -26,8 +23,7 @@ from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
 from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
 from homing.stores.users import MultiUserStore
-from homing.text.containment import Containment
-from homing.text.keywords import extract_keywords
+from homing.text.keywords import Containment, extract_keywords
 from homing.vectors import Vector
 
 COUNTED = 50

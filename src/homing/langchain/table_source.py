@@ -21,7 +21,7 @@ from homing.langchain.source import Place, UserSource
 from homing.langchain.table import Row, Table, Work, column_types, fetch, forget, known_types, literal, quoted
 from homing.records import VectorRecord
 from homing.stores.store import Measured, Worded, Words
-from homing.text.spellings import spellings
+from homing.text.folding import spellings
 from homing.vectors import Vector, as_vector
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import anyio.to_thread
 
 from homing.errors import HomingError, InvalidArgument, MissingExtra, NotFound
+from homing.ipc.rpc import INVALID_PARAMS
 from homing.mcp.access import Access, AccessOf
 from homing.mcp.addresses import document_uri, skill_keys, skill_uri
 from homing.mcp.library import (
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     Annotations,
     CallNext,
     Context,
@@ -27,7 +27,7 @@ from homing.mcp.library import (
     ServerRequestContext,
 )
 from homing.skills.skill import Skill, one_line
-from homing.text.readable import readable
+from homing.text.decoding import readable
 
 if TYPE_CHECKING:
     from homing.app import Homing

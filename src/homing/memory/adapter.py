@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Protocol
 
-from homing.chat.model import ChatModel, Message, StreamingChatModel
+from homing.chat import ChatModel, Message, StreamingChatModel
 from homing.memory.content import SessionKey
 from homing.memory.service import RetrieveOptions
 from homing.records import Hit, Retrieved

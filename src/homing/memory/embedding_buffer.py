@@ -10,7 +10,7 @@ from homing.database import Transaction
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine
 from homing.engine.batch import Retries
-from homing.engine.models import ModelsInUse
+from homing.engine.source import ModelsInUse
 from homing.engine.work_state import DeadLetter
 from homing.engine.worker import WorkerOptions
 from homing.errors import InvalidArgument

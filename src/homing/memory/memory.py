@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from homing.chat.model import ChatModel
+from homing.chat import ChatModel
 from homing.engine import Engine
 from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions

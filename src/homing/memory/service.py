@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.embed_once import EmbedOnce
-from homing.engine.models import ModelsInUse, as_models
 from homing.engine.search import HybridOptions, log_failure, search
+from homing.engine.source import EmbedOnce, ModelsInUse, as_models
 from homing.errors import EmbeddingError, InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_legs
 from homing.memory.content import COLLECTIONS, SessionKey, session_text

@@ -10,15 +10,11 @@ from functools import cached_property, partial
 
 from homing.database import Database
 from homing.database.lazy import LazyDatabase
-from homing.embedders.chosen import Chosen
-from homing.embedders.missing_model import MissingModel
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import Chosen, EmbeddingProvider, MissingModel
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
-from homing.models.adapters import Adapters, Surroundings
 from homing.models.config_service import LLMConfigService
-from homing.models.manager import LLMManager
-from homing.models.records import LOCAL, LLMModel, LLMProvider
-from homing.models.registry import Found
+from homing.models.manager import AdapterOptions, Adapters, ConfiguredModel, LLMManager
+from homing.models.records import COMPONENT, LOCAL, LLMModel, LLMProvider
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +35,7 @@ class Models:
     def __init__(
         self,
         database: LazyDatabase,
-        surroundings: Surroundings,
+        options: AdapterOptions,
         *,
         named: Callable[[], EmbeddingProvider | None],
         explicit: bool,
@@ -47,7 +43,7 @@ class Models:
     ) -> None:
         self._embeds = embeds
         self._database = database
-        self._adapters = Adapters(surroundings)
+        self._adapters = Adapters(options)
         self._named = named
         self._explicit = explicit
         self._lock = threading.RLock()
@@ -132,7 +128,7 @@ class Models:
         manager = self._existing()
         return None if manager is None else manager.service.get_default_model("embedding")
 
-    def find(self, name: str, provider: str | None = None) -> Found:
+    def find(self, name: str, provider: str | None = None) -> ConfiguredModel:
         """The configured model of that name; a model on this machine is configured by being named here."""
         config = self.config
         config.ensure_default_embedding_model()
@@ -157,7 +153,7 @@ class Models:
 
     def adapter(self, model: LLMModel) -> EmbeddingProvider:
         """What embeds with a configured model."""
-        return self.manager.get_or_create_adapter(Found(self.config.get_provider(model.provider_id), model))
+        return self.manager.get_or_create_adapter(self.manager.model_registry.with_provider(model))
 
     def made(self) -> list[EmbeddingProvider]:
         """Everything that embeds, or did, in this process; makes nothing."""
@@ -184,7 +180,7 @@ class Models:
     def _existing(self) -> LLMManager | None:
         if self._manager is None:
             database = self._database.existing()
-            if database is None or not LLMConfigService.exists_in(database):
+            if database is None or not database.applied(COMPONENT):
                 return None
         return self.manager
 

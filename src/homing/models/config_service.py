@@ -11,9 +11,18 @@ from homing.database.database import T, Work
 from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, NotFound
-from homing.models.records import LOCAL, MODEL_TYPES, PROVIDER_TYPES, LLMModel, LLMProvider, ModelConfig
-from homing.models.schema import COMPONENT, STEPS
-from homing.models.snapshot import Snapshot, SnapshotCache
+from homing.models.records import (
+    COMPONENT,
+    LOCAL,
+    MODEL_TYPES,
+    PROVIDER_TYPES,
+    STEPS,
+    LLMModel,
+    LLMProvider,
+    ModelConfig,
+    Snapshot,
+    SnapshotCache,
+)
 
 
 class LLMConfigService:

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from homing.database import Database
 from homing.engine.engine import Engine
 from homing.engine.wanted import Wish
 from homing.errors import EmbeddingError, NotFound, ProviderUnavailable, RateLimited, Timeout
 from homing.models.choice import Models
-from homing.models.records import LLMModel
-from homing.models.switch_log import SwitchLog
+from homing.models.records import COMPONENT, LLMModel
 from homing.stores.store import ModelInfo
 
 BATCH = 128
@@ -80,10 +80,10 @@ class ModelSwitch:
         # A text that nobody has embedded before: a remembered vector would prove nothing.
         adapter.embed([f"homing {secrets.token_hex(8)}"])
         # A switch that was not finished is replaced; the way back still leads to what serves.
-        previous = before.id if self.status().finished else self._log.previous() or before.id
+        previous = before.id if self.status().finished else self._previous() or before.id
         config.update_model(model.id, is_default=True)
         if before.id != model.id:
-            self._log.remember(previous if previous != model.id else before.id)
+            self._remember(previous if previous != model.id else before.id)
 
     def run(self, progress: Progress | None = None) -> int:
         """Embed again whatever another model serves, and change over; returns how many collections did.
@@ -114,7 +114,7 @@ class ModelSwitch:
         Its vectors were kept, so collections that nobody wrote to change back at once, and the others as soon as what
         was written since has a vector of that model. Raises NotFound where no vectors were kept.
         """
-        previous = self._log.previous()
+        previous = self._previous()
         if previous is None:
             raise NotFound("there is no switch to undo")
         config = self._models.config
@@ -127,7 +127,7 @@ class ModelSwitch:
                 f"embed again with `homing models default {before.model_key}`"
             )
         config.update_model(before.id, is_default=True)
-        self._log.remember(now.id)
+        self._remember(now.id)
         for engine in self._engines():
             engine.worker.follow()
         return before
@@ -143,11 +143,27 @@ class ModelSwitch:
                         count += engine.store.discard(info.name, held.model)
         return count
 
+    def _previous(self) -> int | None:
+        """The id of the model before the latest switch; None where there never was one."""
+        found = self._database.read(lambda transaction: transaction.rows("SELECT previous FROM model_switch"))
+        return None if not found else int(found[0][0])
+
+    def _remember(self, previous: int) -> None:
+        """A switch was begun; this model was the default before it."""
+        self._database.write(
+            lambda transaction: transaction.rows(
+                "INSERT INTO model_switch(one, previous) VALUES (1, $1) "
+                "ON CONFLICT(one) DO UPDATE SET previous = excluded.previous",
+                previous,
+            ),
+            COMPONENT,
+        )
+
     @property
-    def _log(self) -> SwitchLog:
+    def _database(self) -> Database:
         # Opening the configuration makes the tables.
         assert self._models.config is not None
-        return SwitchLog(self._models.database)
+        return self._models.database
 
     def _held(self) -> Iterator[CollectionStatus]:
         for engine in self._engines():
@@ -219,21 +235,10 @@ class _Count:
         self._progress = progress
         self._done = self._total = 0
 
-    def expect(self, count: int) -> None:
-        """So many more are to be embedded."""
-        self._total += count
-
-    def add(self, count: int) -> None:
-        """So many more are embedded."""
-        self._done += count
-        self._total = max(self._total, self._done)
-        if self._progress is not None and count:
-            self._progress(self._done, self._total)
-
     def moved(self, before: int, now: int) -> int:
         """So many are left of those that were; returns that. What was written meanwhile comes on top."""
-        if now > before:
-            self.expect(now - before)
-        else:
-            self.add(before - now)
+        self._done += max(0, before - now)
+        self._total = max(self._total + max(0, now - before), self._done)
+        if self._progress is not None and now < before:
+            self._progress(self._done, self._total)
         return now

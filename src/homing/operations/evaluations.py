@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from homing.evaluation.result import Evaluation, Summary
-from homing.evaluation.saved import list_results, read_result
+from homing.evaluation.result import Evaluation, Summary, list_results, read_result
 from homing.operations.models import Input, Nothing, Output
 from homing.operations.operation import Call, operation
 

@@ -13,8 +13,7 @@ from homing.engine.search import NOTICES
 from homing.operations.models import Output
 from homing.records import Hit, Mode, Notice, Retrieved
 from homing.skills.finding import FoundSkills, SkillHit
-from homing.text.highlight import spans
-from homing.text.tokens import matched_terms
+from homing.text.tokens import matched_terms, spans
 
 Source = Literal["skills", "documents", "memory", "devices"]
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from homing.operations.problems import NO_NUL, NOT_BLANK, ONE_PART
 from homing.records import Mode
-from homing.text.readable import readable
+from homing.text.decoding import readable
 
 MAX_NAME = 512
 """Characters of the name of a document or project."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from homing.embedders.observed import BOUNDS, Observed
+from homing.embedders.cached import BOUNDS, Observed
+from homing.embedders.provider import layers
 from homing.embedders.resilient import Resilient
-from homing.embedders.wrapper import layers
 from homing.records import Mode
 
 if TYPE_CHECKING:

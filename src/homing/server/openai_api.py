@@ -14,11 +14,10 @@ from typing import Any
 
 from homing.app import Homing
 from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.texts import without_surrogates
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
-from homing.models.registry import Found
-from homing.text.readable import readable
+from homing.models.manager import ConfiguredModel
+from homing.text.decoding import readable, without_surrogates
 from homing.vectors import Matrix, pack
 
 try:
@@ -198,9 +197,9 @@ def _chosen(app: Homing, name: str) -> EmbeddingProvider:
     )
 
 
-def _configured(app: Homing) -> list[Found]:
+def _configured(app: Homing) -> list[ConfiguredModel]:
     providers = {one.id: one for one in app.models.providers()}
-    found = [Found(providers[one.provider_id], one) for one in app.models.configured() if one.enabled]
+    found = [ConfiguredModel(providers[one.provider_id], one) for one in app.models.configured() if one.enabled]
     return [one for one in found if one.provider.enabled]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.temporary import temporary_engine
+from homing.engine.engine import temporary_engine
 from homing.errors import InvalidArgument
 from homing.skills.finding import FoundSkills, SkillHit, find
 from homing.skills.index import SkillIndex, content_of

@@ -13,8 +13,8 @@ from homing.embedders.local import LocalProvider
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine import Engine
 from homing.errors import EmbeddingError, HomingError, LanceSearchError, RetrievalFailed, StoreError
-from homing.models.adapters import Surroundings
 from homing.models.choice import Models
+from homing.models.manager import AdapterOptions
 from homing.skills.finding import FoundSkills
 from homing.skills.index import HEADS
 from homing.skills.service import SkillService
@@ -114,7 +114,7 @@ def _models_of(data: Path, database: LazyDatabase) -> Models:
     settings = load().settings
     return Models(
         database,
-        Surroundings(refer, settings.models, data / CACHE, settings.proxy),
+        AdapterOptions(refer, settings.models, data / CACHE, settings.proxy, settings.embedding.query_deadline),
         named=lambda: Cached(LocalProvider(), data / CACHE, by_kind=False),
         explicit=False,
     )

@@ -12,8 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from homing.embedders.provider import Kind
-from homing.embedders.texts import checked_texts
+from homing.embedders.provider import Kind, checked_texts
 from homing.errors import InvalidArgument
 from homing.text.stopwords import CHINESE, ENGLISH
 from homing.text.tokens import tokens

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from homing.chat.model import Message
+from homing.chat import Message
 from homing.errors import ChatError
 
 Answer = str | Callable[[Sequence[Message]], str]

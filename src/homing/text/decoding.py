@@ -1,11 +1,11 @@
-"""Bytes that a person wrote, as text, whatever the editor."""
+"""Bytes that a person wrote, as text, whatever the editor; and text that UTF-8 can carry."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
-_RUN = re.compile(rb"[\x80-\xff]+")
 _MOSTLY = 0.02
 """Share of broken characters up to which a text is taken for UTF-8 that was damaged."""
 
@@ -35,7 +35,7 @@ def decode_any(content: bytes) -> Decoded:
     damaged = _damaged(content, "utf-8-sig")
     if damaged.replaced <= _MOSTLY * sum(char > "\x7f" for char in damaged.text):
         return damaged
-    runs = _RUN.findall(content)
+    runs = re.findall(rb"[\x80-\xff]+", content)
     # Chinese comes in runs of several bytes beyond ASCII; a curly quote or an accent of a Latin text stands alone.
     latin = sum(len(run) == 1 for run in runs) * 2 > len(runs)
     return _strict(content, "cp1252" if latin else "gb18030") or _strict(content, "gb18030") or damaged
@@ -51,3 +51,29 @@ def _strict(content: bytes, encoding: str) -> Decoded | None:
 def _damaged(content: bytes, encoding: str) -> Decoded:
     text = content.decode(encoding, "replace")
     return Decoded(text, encoding.removesuffix("-sig"), text.count("\ufffd"))
+
+
+def readable(value: Any) -> Any:
+    """The same, except that every half of a surrogate pair in a text is U+FFFD; offsets stay what they are."""
+    if isinstance(value, str):
+        # The pattern is not compiled before it is needed: so large a set of characters takes milliseconds.
+        return value if is_encodable(value) else re.sub("[\ud800-\udfff]", "\ufffd", value)
+    if isinstance(value, dict):
+        return {readable(key): readable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [readable(one) for one in value]
+    return value
+
+
+def without_surrogates(text: str) -> str:
+    """The same text, except that halves of a surrogate pair are joined and lone ones replaced by U+FFFD."""
+    return text if is_encodable(text) else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def is_encodable(text: str) -> bool:
+    """Whether UTF-8 can write the text."""
+    # Trying takes a third of the time of looking, and hardly any text has such a half.
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache
-
-from homing.text.traditional import SIMPLIFIED, TRADITIONAL
+from itertools import product
+from math import prod
+from pathlib import Path
 
 # Letters that have no decomposition and are still written without their stroke when people search.
 PLAIN = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "þ": "th", "ß": "ss", "ẞ": "SS"}
-PLAIN |= {
-    "æ": "ae",
-    "Æ": "AE",
-    "œ": "oe",
-    "Œ": "OE",
-    "ı": "i",
-    "ς": "σ",
-    "’": "'",
-    "‘": "'",
-    "ʼ": "'",
-    "‐": "-",
-    "‑": "-",
-}
+PLAIN |= {"æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ı": "i", "ς": "σ"}
+PLAIN |= {"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"}
 
 # Joiners, variation selectors, skin tones, the keycap box, soft hyphens: how a character looks, not what it is.
 INVISIBLE = {0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x20E3}
@@ -44,10 +35,8 @@ class _Characters(dict[int, str | None]):
 def _fold_character(code: int) -> str | None:
     if code in INVISIBLE or 0x300 <= code < 0x370:
         return None
-    if 0xD800 <= code < 0xE000 or code in (
-        0x964,
-        0x965,
-    ):  # lone surrogates cannot be written to a store; dandas end words
+    # Lone surrogates cannot be written to a store; dandas end words.
+    if 0xD800 <= code < 0xE000 or code in (0x964, 0x965):
         return " "
     character = chr(code)
     if 0xC0 <= code < 0x590 or 0x1E00 <= code < 0x2000:  # Latin, Greek, Cyrillic: accents are decoration
@@ -56,8 +45,20 @@ def _fold_character(code: int) -> str | None:
 
 
 @cache
+def _readings() -> Sequence[tuple[str, str]]:
+    """Traditional characters and the simplified ones they are read as.
+
+    Made by tools/make_traditional.py from OpenCC's tables (Apache-2.0). One character becomes one character, so offsets
+    survive the folding. Where a traditional character has several simplified readings the most common one stands: text
+    and query are folded alike.
+    """
+    traditional, simplified = Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
+    return list(zip(traditional, simplified, strict=True))
+
+
+@cache
 def _characters() -> _Characters:
-    table = _Characters(zip(map(ord, TRADITIONAL), SIMPLIFIED, strict=True))
+    table = _Characters((ord(traditional), simplified) for traditional, simplified in _readings())
     table.update({ord(character): plain for character, plain in PLAIN.items()})
     return table
 
@@ -135,3 +136,31 @@ def _continues(character: str) -> bool:
         or "\u1160" <= character <= "\u11ff"
         or ord(character) in INVISIBLE
     )
+
+
+MAX_SPELLINGS = 16
+"""Of one word."""
+_TO_FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
+
+
+def spellings(word: str) -> list[str]:
+    """The word itself first, then as others write it: simplified or traditional characters, full-width letters.
+
+    数据 is also 數據, and API is also ＡＰＩ. Upper and lower case are left to the engine. Where there would be more
+    than `MAX_SPELLINGS`, the word and its simplified form stand alone.
+    """
+    if word.isascii():
+        return list(dict.fromkeys([word, word.translate(_TO_FULL_WIDTH)])) if word else []
+    plain = fold(word)
+    forms = [dict.fromkeys([*plain[at : at + 1], *_traditional().get(one, "")]) for at, one in enumerate(plain)]
+    if prod(map(len, forms)) > MAX_SPELLINGS:
+        return list(dict.fromkeys([word, plain]))
+    return list(dict.fromkeys([word, *map("".join, product(*forms))]))[:MAX_SPELLINGS]
+
+
+@cache
+def _traditional() -> Mapping[str, str]:
+    found: dict[str, str] = defaultdict(str)
+    for traditional, simplified in _readings():
+        found[simplified] += traditional
+    return found

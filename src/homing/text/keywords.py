@@ -1,16 +1,15 @@
-"""A few keywords that stand for a question, for engines that match substrings instead of tokens."""
+"""A few keywords that stand for a question, and which of them a text contains: for engines that match substrings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from unicodedata import normalize
 
 from homing.errors import InvalidArgument
-from homing.text.folding import Folded
+from homing.text.folding import Folded, fold
 from homing.text.stopwords import CHINESE, ENGLISH
-from homing.text.tokens import MAX_QUERY
-from homing.text.words import MAX_TOKEN, cut_with_offsets, is_run
+from homing.text.tokens import FIRST_CJK, MAX_QUERY, MAX_TOKEN, cut, cut_with_offsets, is_run, tokens, word_tokens
 
 # Stop words of two and more characters, and single ones that are hardly ever part of a word; 用 would tear 用户 apart.
 _LONG = sorted((word for word in CHINESE if len(word) > 1), key=len, reverse=True)
@@ -89,3 +88,47 @@ def _spread(places: list[Place], limit: int) -> list[Place]:
     if len(places) <= limit:
         return places
     return [places[at * len(places) // limit] for at in range(limit)]
+
+
+class Containment:
+    """Looks for keywords in texts: as written, in any width, case and script, or by all of their words.
+
+    So 數據 is found by 数据, ＡＰＩ by api, and `fileRead` by `file_read`.
+    """
+
+    def __init__(self, keywords: Sequence[str]) -> None:
+        self._keywords = [(one, fold(one).lower(), set(tokens(one))) for one in keywords]
+        # A word of the index begins a word of the text, joints aside, but for the y of a plural in -ies.
+        self._beginnings = {
+            one: [_without_joints(word).removesuffix("y") for word in words] for one, _, words in self._keywords
+        }
+
+    def in_text(self, text: str) -> tuple[str, ...]:
+        """The keywords that the text contains, in their order."""
+        folded = fold(text)
+        written = folded.lower()
+        jointless, known = "", set[str]()
+        found = []
+        for keyword, plain, words in self._keywords:
+            if plain not in written:
+                if not words:
+                    continue
+                if min(words) >= FIRST_CJK:
+                    if not all(word in written for word in words):
+                        continue
+                else:
+                    jointless = jointless or _without_joints(written)
+                    if not all(one in jointless for one in self._beginnings[keyword]):
+                        continue
+                    # Cutting a text costs more than all the rest, so only where a word may be there.
+                    known = known or {word for piece in cut(folded) if not is_run(piece) for word in word_tokens(piece)}
+                    if not words <= known:
+                        continue
+            found.append(keyword)
+        return tuple(found)
+
+
+def _without_joints(text: str) -> str:
+    for joint in "_'.,-":
+        text = text.replace(joint, "")
+    return text

@@ -1,12 +1,16 @@
-"""Where sentences end, and how a text that is too long is cut there."""
+"""Where sentences end, and how a text is cut there: into stretches of a size, or into overlapping windows."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
+
+from homing.errors import InvalidArgument
 
 # Runs of marks are matched once and whole (`(?<!…)…++`): a megabyte of exclamation marks must not cost its square.
 _CLOSING = "[”’」』）》】\"')\\]]*+"
@@ -18,8 +22,20 @@ _END = re.compile(
 )
 _ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Fig|Eq|al|e\.g|i\.e|cf|Inc|Ltd|Co)|\b[A-Z])\Z")
 _CLAUSE = re.compile(r"[，,、；;：:]++|\s++")
+_PARAGRAPH_END = re.compile(r"\n\s*\n")
+_LINE_END = re.compile(r"[\r\n]+")
+_WORD = re.compile(r"[^\W_]|[\u2190-\u2bff\U0001f000-\U0001faff]")
+# All white space of Unicode, and the mark that some editors begin a text with.
+_BORDER = (
+    " \t\r\n\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 
-SHORTEST = 8
+SIZE = 1000
+OVERLAP = 150
+"""Characters of a window, and how many of them the next one repeats."""
+
+MIN_SENTENCE = 8
 """Characters; a shorter sentence (好。) stays with the next one."""
 
 Stretch = tuple[int, int]
@@ -29,6 +45,24 @@ class _Sentence(NamedTuple):
     start: int
     end: int
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a text: `text == original[start:end]`, with no white space at its borders."""
+
+    start: int
+    end: int
+    text: str
+
+
+def trimmed(text: str, start: int, end: int) -> Iterator[Passage]:
+    """A stretch of a text without white space at its borders; nothing where it has no letter, digit or emoji."""
+    if _WORD.search(text, start, end):
+        piece = text[start:end]
+        start += len(piece) - len(piece.lstrip(_BORDER))
+        end -= len(piece) - len(piece.rstrip(_BORDER))
+        yield Passage(start, end, text[start:end])
 
 
 def sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
@@ -73,7 +107,7 @@ def cut_long(
 
 def _between(start: int, end: int, ends: Iterable[int]) -> Iterator[Stretch]:
     for place in ends:
-        if start + SHORTEST <= place < end:
+        if start + MIN_SENTENCE <= place < end:
             yield start, place
             start = place
     yield start, end
@@ -110,3 +144,57 @@ def between_characters(text: str, begin: int, place: int) -> int:
 
 def _checksum(text: str, sentence: _Sentence) -> int:
     return crc32(text[sentence.start : sentence.end].strip().encode("utf-8", "surrogatepass"))
+
+
+def windows(text: str, *, size: int = SIZE, overlap: int = OVERLAP) -> list[Passage]:
+    """The windows of a text in order: at most `size` characters each, about `overlap` of them shared with the next.
+
+    A window ends where a paragraph does, else a sentence, else a clause, and begins at the start of a sentence; only
+    what has none of these for half a window is cut anywhere, and never inside an emoji or between a letter and its
+    accent. Every word of the text is in a window. Takes time in proportion to the text.
+    """
+    if not 0 <= overlap * 2 < size:
+        raise InvalidArgument(f"windows of {size} characters cannot share {overlap}; less than half is possible")
+    breaks = _Breaks(text)
+    found: list[Passage] = []
+    begin = 0
+    while begin < len(text):
+        end = breaks.end(begin, size)
+        found += trimmed(text, begin, end)
+        if end == len(text):
+            break
+        begin = breaks.start(end - overlap, end) if overlap else end
+    return found
+
+
+class _Breaks:
+    """Where a text may be cut, the better places first."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._paragraphs = [one.end() for one in _PARAGRAPH_END.finditer(text)]
+        lines = {one.end() for one in _LINE_END.finditer(text)}
+        self._sentences = sorted(lines.union(sentence_ends(text, 0, len(text))))
+
+    def end(self, begin: int, size: int) -> int:
+        """Where a window that begins here ends."""
+        if begin + size >= len(self._text):
+            return len(self._text)
+        earliest, latest = begin + size // 2, begin + size
+        for places in (self._paragraphs, self._sentences, self._clauses(earliest, latest)):
+            at = bisect_right(places, latest) - 1
+            if at >= 0 and places[at] > earliest:
+                return places[at]
+        return between_characters(self._text, begin, latest)
+
+    def start(self, earliest: int, end: int) -> int:
+        """Where the next window begins, so that it repeats what stands between `earliest` and `end`."""
+        for places in (self._sentences, self._clauses(earliest, end)):
+            at = bisect_left(places, earliest)
+            # The whole of a sentence that is longer than the overlap would be too much; its last clauses will do.
+            if at < len(places) and places[at] < end:
+                return places[at]
+        return between_characters(self._text, 0, earliest)
+
+    def _clauses(self, start: int, end: int) -> Sequence[int]:
+        return [one.end() for one in _CLAUSE.finditer(self._text, start, end)]

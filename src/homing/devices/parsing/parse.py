@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from homing.chat.model import ChatModel, Message
+from homing.chat import ChatModel, Message
 from homing.devices.device import Room
 from homing.devices.lexicon.actions import opposed
 from homing.devices.lexicon.values import PROPERTY_WORDS

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from homing.documents.uploading import file_name
 from homing.files import read_file
-from homing.files.formats import format_of
+from homing.files.reading import format_of
 from homing.operations.knowledge import FileUploaded, uploaded_out
 from homing.operations.models import Output
 from homing.server.access import Caller, Reading, Writing

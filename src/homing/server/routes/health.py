@@ -9,10 +9,9 @@ from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from homing.app import Homing
-from homing.embedders.observed import Observed
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.cached import Observed
+from homing.embedders.provider import EmbeddingProvider, layers
 from homing.embedders.resilient import Resilient
-from homing.embedders.wrapper import layers
 from homing.errors import EmbeddingError, HomingError
 from homing.operations.models import Output
 from homing.server.access import Caller, Reading
