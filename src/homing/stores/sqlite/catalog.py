@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import apsw
 
@@ -36,30 +37,27 @@ class Catalog:
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
-        self._known: tuple[int, dict[str, Entry | None]] = (-1, {})
+        self._known: WeakKeyDictionary[apsw.Connection, tuple[int, dict[str, Entry | None]]] = WeakKeyDictionary()
 
     @contextmanager
     def reading(self, name: str) -> Iterator[tuple[apsw.Connection, Entry | None]]:
-        """A transaction, and a collection as that transaction sees it."""
-        with self._database.snapshot() as (connection, version):
-            yield connection, _read(connection, name) if version is None else self._find(connection, name, version)
+        """A transaction, and a collection as that transaction sees it; where nobody wrote since this connection was
+        last asked for it, nothing is read."""
+        with self._database.reading() as connection:
+            # What is read first fixes what the transaction sees. The number means something to this connection alone.
+            version = connection.pragma("data_version")
+            seen, entries = self._known.get(connection, (None, {}))
+            if seen != version:
+                entries = {}
+                self._known[connection] = (version, entries)
+            if name not in entries:
+                entries[name] = _read(connection, name)
+            yield connection, entries[name]
 
     def find(self, name: str) -> Entry | None:
-        """A collection as it is now; where nobody wrote since it was last asked for, nothing is read."""
-        seen, entries = self._known
-        if name in entries and self._database.version() == seen:
-            return entries[name]
+        """A collection as it is now."""
         with self.reading(name) as (_, entry):
             return entry
-
-    def _find(self, connection: apsw.Connection, name: str, version: int) -> Entry | None:
-        seen, entries = self._known
-        if version != seen:
-            entries = {}
-            self._known = (version, entries)
-        if name not in entries:
-            entries[name] = _read(connection, name)
-        return entries[name]
 
 
 def _read(connection: apsw.Connection, name: str) -> Entry | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import apsw
 import numpy as np
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.records import text_hash
 from homing.stores.sqlite import keywords, segments
 from homing.stores.sqlite.batch import checksum, read_text

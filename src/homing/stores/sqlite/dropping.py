@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.stores.sqlite import keywords, segments, vectors
 from homing.stores.sqlite.writing import Collection
 

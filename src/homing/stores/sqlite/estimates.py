@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.stores.filters import Filter, Has
 from homing.stores.sqlite import filtering
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import apsw
 import numpy as np
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Filter, Has, Not
 from homing.stores.sqlite.codes import Keys
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 
 import apsw
 
-from homing.database.sqlite.rows import Row, rows
+from homing.database import Row
+from homing.database.sqlite.database import rows
 from homing.text.tokens import FTS5_TOKENIZE
 
 TABLES = 32

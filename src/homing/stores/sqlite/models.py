@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, InvalidArgument
 from homing.stores.sqlite import keywords, segments, vectors
 from homing.stores.sqlite.schema import create_space, empty_space, vector_table

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from homing.database.sqlite.rows import Row, rows
+from homing.database import Row
+from homing.database.sqlite.database import rows
 from homing.records import VectorRecord
 from homing.stores.filters import Filter, Has
 from homing.stores.sqlite import vectors

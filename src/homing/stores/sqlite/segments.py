@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import apsw
 import numpy as np
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.stores.sqlite.codes import Codes, Keys, encode, joined
 from homing.vectors import Matrix
 

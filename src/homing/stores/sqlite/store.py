@@ -11,7 +11,7 @@ import apsw
 
 from homing.database import Transaction
 from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import apsw
 
-from homing.database.sqlite.rows import Row, rows
+from homing.database import Row
+from homing.database.sqlite.database import rows
 from homing.stores.filters import Filter
 from homing.stores.sqlite import filtering, keywords
 from homing.stores.sqlite.estimates import Estimates

@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.stores.sqlite import segments
 from homing.stores.sqlite.schema import vector_table
 from homing.vectors import Matrix, Vector, pack

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.stores.attributes import attributes
 from homing.stores.sqlite import keywords, vectors
