@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from homing.records import VectorRecord, text_hash
-from homing.stores import batches as engine_neutral
+from homing.stores import arguments
 from homing.stores.arguments import is_encodable
-from homing.stores.attributes import attributes
+from homing.stores.filters import attributes
 from homing.text.tokens import tokens
 from homing.vectors import Matrix
 
@@ -38,10 +38,10 @@ class Batch:
 
 def batches(records: Iterable[VectorRecord], dimensions: int | None) -> list[Batch]:
     """One batch per collection. Of records with one key the last wins."""
-    return [_worked_out(checked) for checked in engine_neutral.batches(records, dimensions)]
+    return [_worked_out(checked) for checked in arguments.batches(records, dimensions)]
 
 
-def _worked_out(checked: engine_neutral.Batch) -> Batch:
+def _worked_out(checked: arguments.Batch) -> Batch:
     records = checked.records
     return Batch(
         collection=checked.collection,

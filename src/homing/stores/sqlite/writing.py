@@ -10,7 +10,7 @@ import apsw
 
 from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, ModelMismatch
-from homing.stores.attributes import attributes
+from homing.stores.filters import attributes
 from homing.stores.sqlite import keywords, vectors
 from homing.stores.sqlite.batch import Batch, checksum
 from homing.stores.sqlite.filtering import stored_key
