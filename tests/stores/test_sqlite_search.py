@@ -10,7 +10,7 @@ import pytest
 
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
-from homing.stores.sqlite import SqliteStore, segments, text_search
+from homing.stores.sqlite import SqliteStore, segments, words
 from homing.vectors import Matrix, Vector, as_vector, normalise
 
 
@@ -205,7 +205,7 @@ class TestLargeCollection:
 
     @pytest.fixture(autouse=True)
     def small_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(text_search, "BUDGET", 50)
+        monkeypatch.setattr(words, "BUDGET", 50)
 
     @pytest.fixture(autouse=True)
     def texts(self, store: SqliteStore) -> None:

@@ -20,8 +20,8 @@ from homing.engine.search import HybridOptions, search
 from homing.errors import NotFound
 from homing.files import Limits
 from homing.records import Hit, Metadata, Retrieved
-from homing.stores.store import MAX_LIMIT, Store
-from homing.stores.users import MultiUserStore, checked_user
+from homing.stores.arguments import checked_user
+from homing.stores.store import MAX_LIMIT, MultiUserStore, Store
 
 PLACE = ("part", "chunk", "start", "end")
 """What the metadata of a hit says, beside the name of the file."""

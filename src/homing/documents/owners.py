@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from homing.documents import archive
 from homing.documents.records import COLLECTION, Namespace
 from homing.engine.work_state import WorkState
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore, Store
 
 
 def everybody(store: Store) -> Iterator[tuple[Store, Namespace]]:

@@ -15,8 +15,7 @@ from homing.engine.wanted import Wanted
 from homing.engine.work import Work
 from homing.engine.worker import Worker, WorkerOptions
 from homing.errors import EmbeddingError, InvalidArgument, StoreError
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore, Store
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,7 @@ from homing.langchain.source import Place, UserSource
 from homing.langchain.store_filter import store_filter
 from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
-from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MAX_LIMIT, Measured, MultiUserStore, SearchOptions, Store, Worded, Words
 from homing.text.containment import Containment
 from homing.vectors import Vector
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from homing.errors import DimensionMismatch, ModelMismatch
-from homing.stores.batches import Batch
+from homing.stores.arguments import Batch
 from homing.stores.lance.catalog import Catalog, Entry, new_table_name
 from homing.stores.lance.database import Database
 from homing.stores.lance.indexes import words_index

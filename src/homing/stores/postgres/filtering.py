@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from homing.stores.attributes import attributes, canonical
-from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Has, Not
+from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Has, Not, attributes, canonical
 
 
 def labels(collection: int, metadata: Mapping[str, Any]) -> list[str]:

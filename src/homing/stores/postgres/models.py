@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from homing.database.postgres.driver import Connection
 from homing.errors import InvalidArgument
-from homing.stores.batches import Batch
+from homing.stores.arguments import Batch
 from homing.stores.postgres.collection import Collection, find
 from homing.stores.postgres.matches import texts_of
 from homing.stores.postgres.rows import copy_vectors

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
 from homing.records import VectorRecord, text_hash
-from homing.stores.batches import Batch
+from homing.stores.arguments import Batch
 from homing.stores.postgres.collection import Collection, find, stored_name
 from homing.stores.postgres.filtering import labels
 from homing.stores.postgres.rows import copy_records, copy_vectors, copy_words, metadata, texts

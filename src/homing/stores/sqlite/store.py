@@ -11,17 +11,13 @@ import apsw
 
 from homing.database import Transaction
 from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import wanted
-from homing.stores.sqlite import checkup, dropping, models, reading, text_search, vector_search, vectors, writing
-from homing.stores.sqlite.batch import batches
-from homing.stores.sqlite.catalog import Catalog
-from homing.stores.sqlite.estimates import Estimates
-from homing.stores.sqlite.matrices import MEMORY, Matrices, Snapshot
-from homing.stores.sqlite.schema import COMPONENT, STEPS
+from homing.stores.sqlite import models, reading, schema, vectors, words, writing
+from homing.stores.sqlite.reading import Catalog, Collection, Estimates, find_collection
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Words
 from homing.vectors import Vector, as_vector
 
@@ -39,18 +35,18 @@ class SqliteStore:
     """
 
     def __init__(
-        self, place: str | Path | SqliteDatabase, *, dimensions: int | None = None, memory: int = MEMORY
+        self, place: str | Path | SqliteDatabase, *, dimensions: int | None = None, memory: int = vectors.MEMORY
     ) -> None:
         self._owns = not isinstance(place, SqliteDatabase)
         self.database = place if isinstance(place, SqliteDatabase) else SqliteDatabase(place)
         self.dimensions = dimensions
-        self._matrices = Matrices(memory)
+        self._matrices = vectors.Matrices(memory)
         self._catalog = Catalog(self.database)
         self._estimates = Estimates()
         try:
-            self.database.migrate(COMPONENT, STEPS)
+            self.database.migrate(schema.COMPONENT, schema.STEPS)
             if not self.database.read_only:
-                dropping.free_room(self.database)
+                writing.free_room(self.database)
         except BaseException:
             self.close()
             raise
@@ -71,12 +67,12 @@ class SqliteStore:
 
     def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
         """Write records; see `Store.write`. Everything that can be worked out is, before the file is locked."""
-        prepared = batches(records, self.dimensions)
+        prepared = writing.batches(records, self.dimensions)
 
         def work(connection: apsw.Connection) -> int:
             for batch in prepared:
                 writing.write(connection, batch)
-            return sum(len(batch.ids) for batch in prepared)
+            return sum([len(batch.records) for batch in prepared])
 
         return self._changed(work, transaction) if prepared else 0
 
@@ -90,7 +86,7 @@ class SqliteStore:
         unwanted = checked_names(ids, "id")
 
         def work(connection: apsw.Connection) -> int:
-            found = writing.find_collection(connection, collection)
+            found = find_collection(connection, collection)
             return 0 if found is None else writing.delete(connection, found.id, unwanted)
 
         return self._changed(work, transaction) if unwanted else 0
@@ -98,12 +94,13 @@ class SqliteStore:
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`. It is gone at once; its room is freed in portions."""
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> int:
-            dropping.forget(connection, found)
+        def work(connection: apsw.Connection, found: Collection) -> int:
+            # Without its name nobody finds it any more, and a new one may have the name.
+            connection.execute("UPDATE collections SET name = NULL WHERE id = ?", (found.id,))
             return found.records
 
         count = self._change(collection, work, 0)
-        dropping.free_room(self.database)
+        writing.free_room(self.database)
         self._matrices.forget(collection)
         return count
 
@@ -119,16 +116,15 @@ class SqliteStore:
             if snapshot is None:
                 return []
             _check_query(collection, snapshot, query, "" if options is None else options.model)
-            near = vector_search.search(connection, snapshot, query, limit, asked, self._estimates)
-            return [Near(name, 1 - distance) for distance, name in near]
+            return vectors.search(connection, snapshot, query, limit, asked, self._estimates)
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         """The records that share words with the query; see `Store.search_words`."""
         checked_text(query, "a query")
         limit, asked = checked_limit(limit), wanted(options)
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> Words:
-            return text_search.search(connection, found, query, limit, asked, self._estimates)
+        def work(connection: apsw.Connection, found: Collection) -> Words:
+            return words.search(connection, found, query, limit, asked, self._estimates)
 
         return self._look(collection, work, Words()) if limit else Words()
 
@@ -138,12 +134,12 @@ class SqliteStore:
         """What both legs say of these records; see `Store.measure`."""
         asked = None if vector is None else as_vector(vector, dimensions=self.dimensions)
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> list[Measured]:
-            if asked is not None and found.dimensions:
-                _check_width(collection, found.dimensions, asked)
-            keys, near = vectors.measured(connection, found.id, found.space, ids, asked)
-            words = text_search.measure(connection, found, query, list(keys.values()))
-            return [Measured(name, near.get(name), words.get(keys[name], 0.0)) for name in ids if name in keys]
+        def work(connection: apsw.Connection, found: Collection) -> list[Measured]:
+            if asked is not None and found.counters is not None:
+                _check_width(collection, found.counters.dimensions, asked)
+            keys, near = vectors.measured(connection, found, ids, asked)
+            scores = words.measure(connection, found, query, list(keys.values()))
+            return [Measured(name, near.get(name), scores.get(keys[name], 0.0)) for name in ids if name in keys]
 
         return self._look(collection, work, []) if ids else []
 
@@ -171,8 +167,8 @@ class SqliteStore:
         """The records that exist, in the order asked for; see `Store.get`."""
         asked = checked_names(ids, "id")
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> list[VectorRecord]:
-            read = reading.records_with_ids(connection, collection, found, asked, embeddings=embeddings)
+        def work(connection: apsw.Connection, found: Collection) -> list[VectorRecord]:
+            read = reading.records_with_ids(connection, found, asked, embeddings=embeddings)
             by_id = {record.id: record for record in read}
             return [by_id[name] for name in asked if name in by_id]
 
@@ -197,8 +193,8 @@ class SqliteStore:
         after = ""
         while True:
 
-            def work(c: apsw.Connection, found: writing.Collection, after: str = after) -> list[VectorRecord]:
-                return reading.records_after(c, collection, found, after, PAGE)
+            def work(c: apsw.Connection, found: Collection, after: str = after) -> list[VectorRecord]:
+                return reading.records_after(c, found, after, PAGE)
 
             nothing: list[VectorRecord] = []
             page = self._look(collection, work, nothing)
@@ -227,7 +223,7 @@ class SqliteStore:
         for one in given:
             as_vector(one.embedding, dimensions=self.dimensions)
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> set[str]:
+        def work(connection: apsw.Connection, found: Collection) -> set[str]:
             return models.put(connection, found, model, given)
 
         return self._change(collection, work, set()) if given else set()
@@ -238,13 +234,11 @@ class SqliteStore:
 
     def model_of(self, collection: str) -> str:
         """The model that serves a collection; see `Store.model_of`."""
-        entry = self._catalog.find(checked_name(collection, "collection"))
-        return "" if entry is None else entry.model
+        return self._look(collection, lambda _, found: found.model, "")
 
     def pending(self, collection: str) -> int:
         """How many records wait for their vector; see `Store.pending`."""
-        entry = self._catalog.find(checked_name(collection, "collection"))
-        return 0 if entry is None else entry.pending
+        return self._look(collection, lambda _, found: found.pending, 0)
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
         """What lacks a vector of this model; see `Store.missing`."""
@@ -255,26 +249,26 @@ class SqliteStore:
         checked_name(collection, "collection")
 
         def work(connection: apsw.Connection) -> None:
-            found = writing.find_collection(connection, collection)
+            found = find_collection(connection, collection)
             if found is not None:
-                models.serve(connection, collection, found, model)
+                models.serve(connection, found, model)
 
         self._changed(work, transaction)
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
-        return self._change(collection, lambda c, found: models.discard(c, collection, found, model), 0)
+        return self._change(collection, lambda c, found: models.discard(c, found, model), 0)
 
     def check(self) -> list[str]:
         """What is wrong inside the file, a sentence each; see `Store.check`."""
         # Where FTS5 has read before, SQLite's own check compares the file with what it read then, and cries damage.
         with self.database.reading(fresh=True) as connection:
-            return list(checkup.findings(connection))
+            return list(schema.findings(connection))
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the file by what they hold: texts, vectors, codes, keywords, filters, other."""
         with self.database.reading() as connection:
-            return checkup.sizes(connection)
+            return schema.sizes(connection)
 
     def versions(self) -> dict[str, str]:
         """The engines behind the store: SQLite and its vector extension, as they answer themselves."""
@@ -287,15 +281,15 @@ class SqliteStore:
         if self._owns:
             self.database.close()
 
-    def _look(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
+    def _look(self, collection: str, work: Callable[[apsw.Connection, Collection], T], nothing: T) -> T:
         """What the work answers about a collection; `nothing` where there is no such collection."""
-        with self._catalog.reading(checked_name(collection, "collection")) as (connection, entry):
-            return nothing if entry is None else work(connection, entry.collection)
+        with self._catalog.reading(checked_name(collection, "collection")) as (connection, found):
+            return nothing if found is None else work(connection, found)
 
-    def _change(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
+    def _change(self, collection: str, work: Callable[[apsw.Connection, Collection], T], nothing: T) -> T:
         checked_name(collection, "collection")
         with self.database.writing() as connection:
-            found = writing.find_collection(connection, collection)
+            found = find_collection(connection, collection)
             return nothing if found is None else work(connection, found)
 
     def _changed(self, work: Callable[[apsw.Connection], T], transaction: Transaction | None) -> T:
@@ -305,7 +299,7 @@ class SqliteStore:
             return work(connection)
 
 
-def _check_query(collection: str, snapshot: Snapshot, query: Vector, model: str) -> None:
+def _check_query(collection: str, snapshot: vectors.Snapshot, query: Vector, model: str) -> None:
     held = snapshot.state
     if model and model != held.model:
         raise ModelMismatch(

@@ -1,4 +1,8 @@
-"""The records that share words with a query, ranked by BM25.
+"""The keyword index: FTS5 tables that hold the words of the records, and what is found in them, ranked by BM25.
+
+BM25 weighs a word by how many texts of its table have it, so collections get tables of their own; only beyond `TABLES`
+collections are tables shared, because every table has to be read whenever the file is opened. In a shared table a
+collection is a range of keys, and a search reads no further than that.
 
 Scoring a text costs about a microsecond, so in a large collection a word that half of the texts have would cost a
 second and say nothing. There, rare words lead: texts with a rare word and a frequent one come first, then texts with a
@@ -11,19 +15,27 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import apsw
 
-from homing.database.sqlite.rows import Row, rows
+from homing.database import Row
+from homing.database.sqlite.database import rows
 from homing.stores.filters import Filter
-from homing.stores.sqlite import filtering, keywords
-from homing.stores.sqlite.estimates import Estimates
-from homing.stores.sqlite.writing import Collection
+from homing.stores.sqlite import reading
+from homing.stores.sqlite.reading import Collection, Estimates
 from homing.stores.store import Worded, Words
-from homing.text.tokens import query_terms
+from homing.text.tokens import FTS5_TOKENIZE, query_terms
 
 log = logging.getLogger(__name__)
+
+TABLES = 32
+"""Keyword tables in a file, at most."""
+RANGE = 2**40
+"""Keys of a collection: its id times this, and up. More than it will ever use."""
+MERGED_PAGES = 16
+"""Pages of the index that a removal writes anew at most, beside one for every eight removed texts."""
 
 BUDGET = 20_000
 """Texts that one step scores, at most."""
@@ -34,6 +46,68 @@ K1 = 1.2
 """FTS5's own: a term brings at most `K1 + 1` times its idf."""
 LEAST_IDF = 1e-6
 """What FTS5 makes of the idf of a term that most texts hold."""
+
+
+def table(collection: int) -> str:
+    """The table with the words of a collection. `…_terms` tells how many texts hold each term, and takes no room."""
+    return f"keywords_{collection % TABLES}"
+
+
+def first_key(collection: int) -> int:
+    """Where the keys of a collection begin; they end where those of the next would."""
+    return collection * RANGE
+
+
+def create(connection: apsw.Connection, collection: int) -> None:
+    """Make the table of a new collection, unless it shares one."""
+    name = table(collection)
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5("
+        f"""words, content='', contentless_delete=1, tokenize="{FTS5_TOKENIZE}")"""
+    )
+    connection.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {name}_terms USING fts5vocab({name}, row)")
+
+
+def add(connection: apsw.Connection, collection: int, words: Iterable[tuple[int, str]]) -> None:
+    """Write the words of records, by key."""
+    connection.executemany(f"INSERT INTO {table(collection)}(rowid, words) VALUES (?, ?)", words)
+
+
+def remove(connection: apsw.Connection, collection: int, keys: Iterable[Row]) -> None:
+    """Take records out."""
+    connection.executemany(f"DELETE FROM {table(collection)} WHERE rowid = ?", keys)
+
+
+def merge(connection: apsw.Connection, collection: int, removed: int) -> None:
+    """Write a part of the index anew, where one text in ten was removed: their words stay in it until that is done."""
+    name = table(collection)
+    connection.execute(f"INSERT INTO {name}({name}, rank) VALUES ('merge', ?)", (MERGED_PAGES + removed // 8,))
+
+
+def drop(connection: apsw.Connection, collection: int) -> None:
+    """Drop the table of a collection that has no records any more, unless it shares one."""
+    sharing = rows(connection, f"SELECT 1 FROM collections WHERE id % {TABLES} = ? LIMIT 2", (collection % TABLES,))
+    if len(sharing) < 2:
+        connection.execute(f"DROP TABLE IF EXISTS {table(collection)}_terms")
+        connection.execute(f"DROP TABLE IF EXISTS {table(collection)}")
+
+
+def refresh(connection: apsw.Connection) -> None:
+    """Let this connection see what others wrote: FTS5 checks a table with what it remembers from its last question."""
+    tables = rows(connection, "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5(words%'")
+    for (name,) in tables:
+        # One that is damaged is for the check to tell.
+        with suppress(apsw.Error):
+            rows(connection, f"SELECT rowid FROM {name}('a') LIMIT 1")
+
+
+def places(connection: apsw.Connection, collection: int) -> str:
+    """A table of every place of every term in a keyword table."""
+    name = f"temp.{table(collection)}_places"
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab(main, {table(collection)}, instance)"
+    )
+    return name
 
 
 def search(
@@ -55,10 +129,10 @@ def search(
                 found.setdefault(name, min(score, highest))
             if len(found) >= limit:
                 break
-    best = sorted(found.items(), key=lambda one: (-one[1], one[0]))[:limit]
+    best = sorted([(-score, name) for name, score in found.items()])[:limit]
     return Words(
-        tuple(Worded(name, score / (K1 + 1)) for name, score in best),
-        sum(_idf(collection.records, holders.get(term, 0)) for term in terms),
+        tuple([Worded(name, -score / (K1 + 1)) for score, name in best]),
+        sum([_idf(collection.records, holders.get(term, 0)) for term in terms]),
         _idf(collection.records, 1),
         collection.records,
     )
@@ -69,11 +143,10 @@ def measure(connection: apsw.Connection, collection: Collection, query: str, key
     terms = query_terms(query)
     if not terms or not keys:
         return {}
-    table = keywords.table(collection.id)
+    name = table(collection.id)
     found = rows(
         connection,
-        f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ? AND "
-        "+rowid IN (SELECT value FROM json_each(?))",
+        f"SELECT rowid, -bm25({name}) FROM {name} WHERE {name} MATCH ? AND +rowid IN (SELECT value FROM json_each(?))",
         (_any(terms), json.dumps(list(keys))),
     )
     return {key: score / (K1 + 1) for key, score in found}
@@ -83,14 +156,8 @@ def _holders(connection: apsw.Connection, collection: Collection, terms: Sequenc
     """How many texts hold each of these terms, of those that any holds."""
     if not terms:
         return {}
-    return dict(
-        rows(
-            connection,
-            f"SELECT term, doc FROM {keywords.terms_table(collection.id)} "
-            "WHERE term IN (SELECT value FROM json_each(?))",
-            (json.dumps(terms),),
-        )
-    )
+    sql = f"SELECT term, doc FROM {table(collection.id)}_terms WHERE term IN (SELECT value FROM json_each(?))"
+    return dict(rows(connection, sql, (json.dumps(terms),)))
 
 
 def _idf(texts: int, holders: int) -> float:
@@ -105,16 +172,14 @@ class _Index:
     ) -> None:
         self._connection = connection
         self._size = collection.records
-        self._table = keywords.table(collection.id)
-        start = keywords.first_key(collection.id)
-        self._within = f"{self._table} MATCH ? AND rowid >= {start} AND rowid < {start + keywords.RANGE}"
+        self._table = table(collection.id)
+        start = first_key(collection.id)
+        self._within = f"{self._table} MATCH ? AND rowid >= {start} AND rowid < {start + RANGE}"
         # The plus keeps SQLite from running the whole query once for every record that passes.
         record = f"+{self._table}.rowid"
         estimate = estimates.of(connection, collection.id, collection.records, asked)
-        if estimate.pair is not None and estimate.count <= NAMED:
-            self._passes, self._bindings = filtering.among(collection.id, asked, estimate.pair, record)
-        else:
-            self._passes, self._bindings = filtering.conditions(collection.id, asked, record)
+        lead = estimate.pair if estimate.count <= NAMED else None
+        self._passes, self._bindings = reading.conditions(collection.id, asked, record, lead)
 
     def steps(self, terms: Sequence[str], holders: Mapping[str, int]) -> Iterator[str]:
         """The expressions to try, one after the other, until there are enough matches."""
@@ -124,7 +189,7 @@ class _Index:
         if rare:
             yield _any(rare)
         if len(frequent) > 1:
-            yield _all(frequent)
+            yield " AND ".join([f'"{term}"' for term in frequent])
         if frequent:
             yield _any(frequent)
 
@@ -155,8 +220,4 @@ class _Index:
 
 def _any(terms: Sequence[str]) -> str:
     # Terms hold no quote (see homing.text.tokens); quoted, each is a word and never an operator.
-    return " OR ".join(f'"{term}"' for term in terms)
-
-
-def _all(terms: Sequence[str]) -> str:
-    return " AND ".join(f'"{term}"' for term in terms)
+    return " OR ".join([f'"{term}"' for term in terms])
