@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 APPLICATION_ID = 0x484F4D49
 """Marks a file as ours: HOMI."""
 
-FORMAT = 3
+FORMAT = 4
 """`user_version`: how the file as a whole is laid out. Components evolve without changing it."""
 
 APPLIED = "SELECT coalesce(max(number), 0) FROM migrations WHERE component = ?"

@@ -1,7 +1,7 @@
 """The segments of collections as readers hold them, and when writers join some of them.
 
-A store keeps three kinds of rows: headers of segments, pieces of their postings, and the keys of removed texts. Rows never change;
-a reader that knows their ids knows their contents, so what is held in memory is never stale.
+A store keeps three kinds of rows: headers of segments, pieces of their postings, and the keys of removed texts. Rows
+never change; a reader that knows their ids knows their contents, so what is held in memory is never stale.
 """
 
 from __future__ import annotations

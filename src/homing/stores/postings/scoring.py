@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from homing.stores.postings.segment import PIECE, Header, Keys, Postings, term_hash
+from homing.stores.postings.segment import PIECE, Header, Keys, Postings, Terms, numbers_of
 
 K1 = 1.2
 B = 0.75
@@ -89,8 +89,8 @@ class Question:
 
     def __init__(self, view: View, terms: Sequence[str], read: ReadPiece) -> None:
         self._view = view
-        hashes = np.fromiter(map(term_hash, terms), np.uint64, len(terms))
-        self._held = [one for part in view.parts if (one := _held(part, hashes, read)).at]
+        numbers = numbers_of(terms)
+        self._held = [one for part in view.parts if (one := _held(part, numbers, read)).at]
         holders = [0] * len(terms)
         for one in self._held:
             for at, postings in zip(one.at, one.lists, strict=True):
@@ -165,10 +165,10 @@ def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _held(part: Part, hashes: npt.NDArray[np.uint64], read: ReadPiece) -> _Held:
+def _held(part: Part, numbers: Terms, read: ReadPiece) -> _Held:
     header = part.header
-    places = np.minimum(np.searchsorted(header.terms, hashes), len(header.terms) - 1)
-    at = np.flatnonzero(header.terms[places] == hashes).tolist() if len(header.terms) else []
+    places = np.minimum(np.searchsorted(header.terms, numbers), len(header.terms) - 1)
+    at = np.flatnonzero(header.terms[places] == numbers).tolist() if len(header.terms) else []
     ranges = [(int(header.starts[places[one]]), int(header.starts[places[one] + 1])) for one in at]
     return _Held(part, at, [_postings(part.id, start, end, read) for start, end in ranges])
 

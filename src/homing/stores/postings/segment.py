@@ -1,25 +1,28 @@
 """A segment: the words of some texts, never changed once it is written.
 
 For each term it holds the texts that have it (by slot, their place in the segment) and how often. A term is known by 64
-bits of its hash: what a query asks is looked up, never listed. Postings lie in pieces of at most `PIECE`, term after
+bits: what a query asks is looked up, never listed. Postings lie in pieces of at most `PIECE`, term after
 term, so that a reader of a large segment reads only what a query needs.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, count
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from homing.errors import StoreCorrupt
+
 MAX_TEXTS = 1 << 16
 """Texts of a segment, at most: a slot takes two bytes."""
+SHORT = 7
+"""Bytes of a term that stands for itself."""
 PIECE = 20_000
 """Postings of a piece, at most; three bytes each."""
 
@@ -76,16 +79,29 @@ class Segment:
             part = slice(start, start + PIECE)
             yield _guarded(self.postings.slots[part].astype("<u2").tobytes() + self.postings.counts[part].tobytes())
 
+    def contents(self) -> Iterator[tuple[int, dict[int, int]]]:
+        """The key of each text, and how often it has each term, as `counted` counts."""
+        terms = np.repeat(self.header.terms, np.diff(self.header.starts))
+        order = np.argsort(self.postings.slots, kind="stable")
+        ends = np.searchsorted(self.postings.slots[order], np.arange(self.header.texts + 1))
+        for slot, key in enumerate(self.header.keys.tolist()):
+            mine = order[ends[slot] : ends[slot + 1]]
+            yield key, dict(zip(terms[mine].tolist(), self.postings.counts[mine].tolist(), strict=True))
+
+
+def counted(words: Sequence[str]) -> dict[int, int]:
+    """How often each term stands among some words, as a segment counts: up to 255."""
+    found = Counter(words)
+    return dict(zip(numbers_of(found).tolist(), [min(255, number) for number in found.values()], strict=True))
+
 
 def build(texts: Sequence[tuple[int, Sequence[str]]]) -> Segment:
     """The segment of some texts, given as key and tokens; at most `MAX_TEXTS`, by ascending key."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     lengths = np.fromiter((len(words) for _, words in texts), np.uint32, len(texts))
-    flat = np.fromiter(
-        (numbers[word] for word in chain.from_iterable(words for _, words in texts)), np.int64, int(lengths.sum())
-    )
-    hashes = np.fromiter(map(term_hash, numbers), np.uint64, len(numbers))
-    terms, ranks = np.unique(hashes, return_inverse=True)
+    every = chain.from_iterable([words for _, words in texts])
+    flat = np.fromiter(map(numbers.__getitem__, every), np.int64, int(lengths.sum()))
+    terms, ranks = np.unique(numbers_of(numbers), return_inverse=True)
     slots = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
     held, counts = np.unique((ranks[flat] << 16) | slots, return_counts=True)
     starts = np.searchsorted(held, np.arange(len(terms) + 1, dtype=np.int64) << 16)
@@ -135,7 +151,7 @@ def pack(header: Header) -> bytes:
 
 
 def unpack(stored: bytes) -> Header:
-    """The header that `pack` stored. Raises ValueError where it is damaged."""
+    """The header that `pack` stored. Raises StoreCorrupt where it is damaged."""
     body = _checked(stored)
     texts, terms = (int(one) for one in np.frombuffer(body, "<u4", 2))
     at = 8
@@ -149,7 +165,7 @@ def unpack(stored: bytes) -> Header:
 
 
 def unpack_piece(stored: bytes) -> Postings:
-    """The postings of a piece. Raises ValueError where it is damaged."""
+    """The postings of a piece. Raises StoreCorrupt where it is damaged."""
     body = _checked(stored)
     size = len(body) // 3
     slots = np.frombuffer(body, "<u2", size).astype(np.uint16, copy=False)
@@ -161,6 +177,8 @@ def whole(header: Header, pieces: Iterable[Postings]) -> Segment:
     found = list(pieces)
     slots = np.concatenate([one.slots for one in found]) if found else np.zeros(0, np.uint16)
     counts = np.concatenate([one.counts for one in found]) if found else np.zeros(0, np.uint8)
+    if len(slots) != header.size:
+        raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing doctor")
     return Segment(header, Postings(slots, counts))
 
 
@@ -170,14 +188,19 @@ def pack_keys(keys: Keys) -> bytes:
 
 
 def unpack_keys(stored: Iterable[bytes]) -> Keys:
-    """All the keys that were stored, in order. Raises ValueError where they are damaged."""
+    """All the keys that were stored, in order. Raises StoreCorrupt where they are damaged."""
     return np.sort(np.frombuffer(b"".join(map(_checked, stored)), "<i8")).astype(np.int64, copy=False)
 
 
-@lru_cache(maxsize=1 << 16)
-def term_hash(term: str) -> int:
-    """The 64 bits that a term is known by."""
-    return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def numbers_of(terms: Iterable[str]) -> Terms:
+    """The 64 bits that each of these terms is known by: the term itself where it is short, else its hash."""
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    found = np.array(encoded, "S8").view("<u8").astype(np.uint64, copy=False)
+    long = [at for at, one in enumerate(encoded) if len(one) > SHORT]
+    # The last byte keeps them apart from every short one.
+    hashes = [hashlib.blake2b(encoded[at], digest_size=SHORT).digest() + b"\xff" for at in long]
+    found[long] = np.frombuffer(b"".join(hashes), "<u8")
+    return found
 
 
 def _guarded(body: bytes) -> bytes:
@@ -187,5 +210,5 @@ def _guarded(body: bytes) -> bytes:
 def _checked(stored: bytes) -> bytes:
     body = stored[4:]
     if crc32(body) != int.from_bytes(stored[:4], "little"):
-        raise ValueError("the keyword index is damaged: a checksum does not match")
+        raise StoreCorrupt("the keyword index is damaged: a checksum does not match; run homing doctor")
     return body

@@ -11,8 +11,8 @@ import numpy as np
 
 from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, InvalidArgument
-from homing.stores.sqlite import segments, vectors, words
-from homing.stores.sqlite.reading import Collection, vector_table
+from homing.stores.sqlite import segments, vectors
+from homing.stores.sqlite.reading import RANGE, Collection, first_key, vector_table
 from homing.stores.store import ModelInfo, NewVector
 from homing.vectors import normalise
 
@@ -98,11 +98,11 @@ def discard(connection: apsw.Connection, collection: Collection, model: str) -> 
 
 def _discard(connection: apsw.Connection, collection: Collection, space: int, dimensions: int) -> None:
     segments.forget(connection, collection.id, space)
-    start = words.first_key(collection.id)
+    start = first_key(collection.id)
     keys = rows(
         connection,
         "DELETE FROM embeddings WHERE space = ? AND record >= ? AND record < ? RETURNING record",
-        (space, start, start + words.RANGE),
+        (space, start, start + RANGE),
     )
     if rows(connection, "SELECT 1 FROM matrices WHERE space = ? LIMIT 1", (space,)):
         connection.executemany(f"DELETE FROM {vector_table(space)} WHERE record = ?", keys)

@@ -25,6 +25,9 @@ COUNTED = 10_000
 REMEMBERED = 1_000
 """Filters whose estimates are kept."""
 
+RANGE = 2**40
+"""Keys of a collection: its id times this, and up. More than it will ever use."""
+
 VECTOR = "substr(c.vectors, k.chunk_offset * ?1 + 1, ?1)"
 """The vector that `joined_vectors` finds, where ?1 is four times its width."""
 
@@ -56,6 +59,11 @@ class Collection:
     def pending(self) -> int:
         """How many records have no vector of that model."""
         return self.records - (self.counters.live if self.counters is not None else 0)
+
+
+def first_key(collection: int) -> int:
+    """Where the keys of a collection begin; they end where those of the next would."""
+    return collection * RANGE
 
 
 def find_collection(connection: apsw.Connection, name: str) -> Collection | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import apsw
@@ -10,7 +9,9 @@ import numpy as np
 
 from homing.database import Step
 from homing.database.sqlite.database import rows
+from homing.errors import StoreCorrupt
 from homing.records import text_hash
+from homing.stores.postings.segment import counted
 from homing.stores.sqlite import segments, words
 from homing.stores.sqlite.reading import read_text, vector_table
 from homing.stores.sqlite.writing import checksum
@@ -21,8 +22,8 @@ COMPONENT = "store"
 # Steps are only ever added: what was released is never edited.
 #
 # A record's key is never used twice, not even by a new version of the same record, so whoever follows the file by keys
-# cannot mistake one for another. Each collection has a range of keys (words.py, which also makes its own tables, one
-# by one). Texts are TEXT, or a BLOB where UTF-8 cannot hold them (half a surrogate pair).
+# cannot mistake one for another. Each collection has a range of keys (reading.py). Texts are TEXT, or a BLOB where
+# UTF-8 cannot hold them (half a surrogate pair).
 #
 # `hash` names the text, `checksum` guards what else a row holds. A collection that was dropped has no name any more and
 # frees its room in portions.
@@ -31,7 +32,8 @@ COMPONENT = "store"
 # be held side by side. `embeddings` says which record has a vector where, and of which text. The space of a collection
 # is the one that serves it.
 #
-# segments, removals and matrices are the small copy that searches read into memory; see segments.py.
+# segments, removals and matrices are the small copy that searches read into memory (segments.py); word_segments,
+# word_pieces and word_removals are the keyword index (words.py).
 _RECORDS = """
 CREATE TABLE spaces(
     id INTEGER PRIMARY KEY, model TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE(model, dimensions)
@@ -67,6 +69,18 @@ CREATE TABLE removals(
     id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, space INTEGER NOT NULL, records BLOB NOT NULL
 ) STRICT;
 CREATE INDEX removals_by_matrix ON removals(collection, space, id);
+CREATE TABLE word_segments(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, texts INTEGER NOT NULL,
+    postings INTEGER NOT NULL, header BLOB NOT NULL
+) STRICT;
+CREATE INDEX word_segments_by_collection ON word_segments(collection, id, texts, postings);
+CREATE TABLE word_pieces(
+    segment INTEGER NOT NULL, number INTEGER NOT NULL, postings BLOB NOT NULL, UNIQUE(segment, number)
+) STRICT;
+CREATE TABLE word_removals(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, texts INTEGER NOT NULL, keys BLOB NOT NULL
+) STRICT;
+CREATE INDEX word_removals_by_collection ON word_removals(collection, id);
 """
 
 STEPS: tuple[Step, ...] = (_RECORDS,)
@@ -74,7 +88,6 @@ STEPS: tuple[Step, ...] = (_RECORDS,)
 
 def findings(connection: apsw.Connection) -> Iterator[str]:
     """What is wrong, a sentence each. Reads everything: seconds for a million records."""
-    words.refresh(connection)
     damage = [text for (text,) in rows(connection, "PRAGMA quick_check(5)") if text != "ok"]
     if damage:
         yield f"the file is damaged: {'; '.join(damage)}"
@@ -102,23 +115,23 @@ def sizes(connection: apsw.Connection) -> dict[str, int]:
 
 
 _PARTS = {
+    "word_": "keywords",
     "records": "texts",
     "vectors_": "vectors",
     "embeddings": "vectors",
     "segments": "codes",
     "removals": "codes",
-    "keywords_": "keywords",
     "attributes": "filters",
 }
 
 
 def _records(connection: apsw.Connection) -> Iterator[str]:
-    for name, counted, there in rows(
+    for name, count, there in rows(
         connection,
         "SELECT c.name, c.records, (SELECT count(*) FROM records r WHERE r.collection = c.id) AS there "
         "FROM collections c WHERE c.records <> there",
     ):
-        yield f"collection {name!r} counts {counted} records and has {there}"
+        yield f"collection {name!r} counts {count} records and has {there}"
     lost = _number(connection, "records WHERE collection NOT IN (SELECT id FROM collections)")
     if lost:
         yield f"{lost} records belong to no collection"
@@ -132,7 +145,11 @@ def _records(connection: apsw.Connection) -> Iterator[str]:
 
 def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
     """Whether each row is what was written, and the keyword index holds the words of each text and no others."""
-    indexed = _indexed(connection, collection)
+    try:
+        indexed = dict(words.contents(connection, collection))
+    except StoreCorrupt:
+        yield f"the keyword index of collection {name!r} is damaged"
+        return
     for key, record, metadata, keywords_, text, digest, guard in connection.execute(
         "SELECT key, id, metadata, keywords, text, hash, checksum FROM records WHERE collection = ?", (collection,)
     ):
@@ -141,23 +158,13 @@ def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[
             intact = text_hash(whole) == digest and checksum(metadata, keywords_) == guard
         except UnicodeError:
             intact = False
-        held = indexed.pop(key, Counter())
+        held = indexed.pop(key, {})
         if not intact:
             yield f"record {record!r} of collection {name!r} is damaged"
-        elif held != Counter(tokens(whole if keywords_ is None else read_text(keywords_))):
+        elif held != counted(tokens(whole if keywords_ is None else read_text(keywords_))):
             yield f"the keyword index does not hold the words of record {record!r} of collection {name!r}"
     if indexed:
         yield f"{len(indexed)} entries of the keyword index of collection {name!r} belong to no record"
-
-
-def _indexed(connection: apsw.Connection, collection: int) -> dict[int, Counter[str]]:
-    """The words that the keyword index holds for each record."""
-    start = words.first_key(collection)
-    found: dict[int, Counter[str]] = {}
-    for term, key in connection.execute(f"SELECT term, doc FROM {words.places(connection, collection)}"):
-        if start <= key < start + words.RANGE:
-            found.setdefault(key, Counter())[term] += 1
-    return found
 
 
 def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:

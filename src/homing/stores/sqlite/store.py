@@ -16,6 +16,7 @@ from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import wanted
+from homing.stores.postings.index import Index
 from homing.stores.sqlite import models, reading, schema, vectors, words, writing
 from homing.stores.sqlite.reading import Catalog, Collection, Estimates, find_collection
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Words
@@ -43,6 +44,8 @@ class SqliteStore:
         self._matrices = vectors.Matrices(memory)
         self._catalog = Catalog(self.database)
         self._estimates = Estimates()
+        self._words = Index()
+        self._merger = words.Merger(self.database)
         try:
             self.database.migrate(schema.COMPONENT, schema.STEPS)
             if not self.database.read_only:
@@ -70,8 +73,9 @@ class SqliteStore:
         prepared = writing.batches(records, self.dimensions)
 
         def work(connection: apsw.Connection) -> int:
-            for batch in prepared:
-                writing.write(connection, batch)
+            due = [writing.write(connection, batch) for batch in prepared]
+            if True in due:
+                self._merger.wake()
             return sum([len(batch.records) for batch in prepared])
 
         return self._changed(work, transaction) if prepared else 0
@@ -124,7 +128,7 @@ class SqliteStore:
         limit, asked = checked_limit(limit), wanted(options)
 
         def work(connection: apsw.Connection, found: Collection) -> Words:
-            return words.search(connection, found, query, limit, asked, self._estimates)
+            return words.search(connection, found, query, limit, asked, self._estimates, self._words)
 
         return self._look(collection, work, Words()) if limit else Words()
 
@@ -138,7 +142,7 @@ class SqliteStore:
             if asked is not None and found.counters is not None:
                 _check_width(collection, found.counters.dimensions, asked)
             keys, near = vectors.measured(connection, found, ids, asked)
-            scores = words.measure(connection, found, query, list(keys.values()))
+            scores = words.measure(connection, found, query, list(keys.values()), self._words)
             return [Measured(name, near.get(name), scores.get(keys[name], 0.0)) for name in ids if name in keys]
 
         return self._look(collection, work, []) if ids else []
@@ -278,6 +282,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Let go of the file, where it was opened here. Closing twice is fine."""
+        self._merger.close()
         if self._owns:
             self.database.close()
 

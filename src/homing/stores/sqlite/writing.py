@@ -17,7 +17,7 @@ from homing.stores import arguments
 from homing.stores.arguments import is_encodable
 from homing.stores.filters import attributes
 from homing.stores.sqlite import segments, vectors, words
-from homing.stores.sqlite.reading import Collection, Text, find_collection, stored_text
+from homing.stores.sqlite.reading import Collection, Text, find_collection, first_key, stored_text
 from homing.text.tokens import tokens
 from homing.vectors import Matrix
 
@@ -34,7 +34,7 @@ class Prepared:
     keywords: Text | None
     text: Text
     hash: str
-    words: str
+    words: list[str]
     pairs: set[tuple[str, str]]
 
     @property
@@ -73,7 +73,7 @@ def _prepared(record: VectorRecord) -> Prepared:
         keywords=None if record.keywords is None else stored_text(record.keywords),
         text=stored_text(record.text),
         hash=text_hash(record.text),
-        words=" ".join(tokens(record.text if record.keywords is None else record.keywords)),
+        words=tokens(record.text if record.keywords is None else record.keywords),
         pairs=attributes(record.metadata),
     )
 
@@ -84,12 +84,14 @@ def checksum(metadata: str, keywords: Text | None) -> int:
     return crc32(metadata.encode() + b"\0" + (beside if isinstance(beside, bytes) else beside.encode()))
 
 
-def write(connection: apsw.Connection, batch: Batch) -> None:
-    """Write a batch, replacing what has its ids. What says the same keeps its key, its words and its vectors."""
+def write(connection: apsw.Connection, batch: Batch) -> bool:
+    """Write a batch, replacing what has its ids. What says the same keeps its key, its words and its vectors.
+
+    Says whether the keyword index has large segments to join, which `words.Merger` does.
+    """
     collection = find_collection(connection, batch.collection) or _create(connection, batch.collection)
     fresh = _replace(connection, collection.id, batch) if collection.records else list(range(len(batch.records)))
-    if fresh:
-        _insert(connection, collection.id, batch, fresh)
+    return bool(fresh) and _insert(connection, collection.id, batch, fresh)
 
 
 def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> int:
@@ -100,7 +102,6 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
         (collection, json.dumps(ids)),
     )
     _remove(connection, collection, dict(found))
-    words.merge(connection, collection, len(found))
     return len(found)
 
 
@@ -117,11 +118,9 @@ def free_room(database: SqliteDatabase) -> None:
             keys = rows(connection, "SELECT key FROM records WHERE collection = ? LIMIT ?", (collection, PORTION))
             if keys:
                 vectors.remove(connection, collection, [key for (key,) in keys])
-                words.remove(connection, collection, keys)
                 connection.executemany("DELETE FROM records WHERE key = ?", keys)
-            else:
+            elif not words.drop_some(connection, collection):
                 segments.forget(connection, collection)
-                words.drop(connection, collection)
                 connection.execute("DELETE FROM attributes WHERE collection = ?", (collection,))
                 connection.execute("DELETE FROM collections WHERE id = ?", (collection,))
 
@@ -163,7 +162,7 @@ def _describe(connection: apsw.Connection, collection: int, key: int, before: st
     _add_attributes(connection, collection, {key: record})
 
 
-def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: Sequence[int]) -> None:
+def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: Sequence[int]) -> bool:
     [(following,)] = rows(
         connection,
         "UPDATE collections SET records = records + ?1, next_key = next_key + ?1 WHERE id = ?2 RETURNING next_key",
@@ -179,12 +178,13 @@ def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: S
             for key, one in by_key.items()
         ],
     )
-    words.add(connection, collection, [(key, one.words) for key, one in by_key.items()])
+    due = words.add(connection, collection, [(key, one.words) for key, one in by_key.items()])
     _add_attributes(connection, collection, by_key)
     if batch.embedded:
         keys = [key_of[at] for at in batch.embedded]
         hashes = [batch.records[at].hash for at in batch.embedded]
         vectors.add(connection, collection, _space(connection, collection, batch), keys, hashes, batch.vectors)
+    return due
 
 
 def _remove(connection: apsw.Connection, collection: int, found: dict[int, str]) -> None:
@@ -193,7 +193,7 @@ def _remove(connection: apsw.Connection, collection: int, found: dict[int, str])
         return
     keys = [(key,) for key in found]
     connection.executemany("DELETE FROM records WHERE key = ?", keys)
-    words.remove(connection, collection, keys)
+    words.remove(connection, collection, list(found))
     _remove_attributes(connection, collection, found)
     vectors.remove(connection, collection, list(found))
     connection.execute("UPDATE collections SET records = records - ? WHERE id = ?", (len(found), collection))
@@ -222,8 +222,7 @@ def _remove_attributes(connection: apsw.Connection, collection: int, found: dict
 def _create(connection: apsw.Connection, name: str) -> Collection:
     connection.execute("INSERT INTO collections(name, next_key) VALUES (?, 0)", (name,))
     created = connection.last_insert_rowid()
-    connection.execute("UPDATE collections SET next_key = ? WHERE id = ?", (words.first_key(created), created))
-    words.create(connection, created)
+    connection.execute("UPDATE collections SET next_key = ? WHERE id = ?", (first_key(created), created))
     return Collection(created, name, 0)
 
 
