@@ -9,8 +9,8 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -112,35 +112,26 @@ class SharingContract(Opened):
     """Durability and concurrency."""
 
     def test_what_was_written_is_there_after_opening_again(self, open_store: OpenStore) -> None:
-        store = open_store()
-        store.upsert([record("a", 1, text="持久 durable", kind="x"), record("b", 0, 1, text="gone")])
-        store.delete("things", ["b"])
-        store.close()
-        again = open_store()
-        try:
-            assert ids(again.search("things", vector(1), options=only(kind="x"))) == ["a"]
-            assert ids(again.search_text("things", "持久")) == ["a"]
-            assert ids(again.search("things", vector(0, 1))) == ["a"]
-            again.upsert([record("c", 1, text="more")])
-            assert ids(again.search("things", vector(1))) == ["a", "c"]
-        finally:
-            again.close()
+        with closing(open_store()) as store:
+            store.upsert([record("a", 1, text="持久 durable", kind="x"), record("b", 0, 1, text="gone")])
+            store.delete("things", ["b"])
+        with closing(open_store()) as store:
+            assert ids(store.search("things", vector(1), options=only(kind="x"))) == ["a"]
+            assert ids(store.search_text("things", "持久")) == ["a"]
+            assert ids(store.search("things", vector(0, 1))) == ["a"]
+            store.upsert([record("c", 1, text="more")])
+            assert ids(store.search("things", vector(1))) == ["a", "c"]
 
-    def test_a_second_store_on_the_same_data_sees_every_change(self, open_store: OpenStore) -> None:
-        one, two = open_store(), open_store()
-        try:
-            for number in range(30):
-                one.upsert([record(f"{number:02d}", 1, number / 10, text=f"词{number}")])
-                assert len(two.search("things", vector(1), limit=100)) == number + 1
-                assert ids(two.search_text("things", f"词{number}"))[0] == f"{number:02d}"
-            two.delete("things", ["00"])
-            two.upsert([record("01", -1, text="替换")])
-            assert ids(one.search("things", vector(1), limit=100)) == [f"{n:02d}" for n in range(2, 30)] + ["01"]
-            two.drop("things")
-            assert one.search("things", vector(1)) == []
-        finally:
-            one.close()
-            two.close()
+    def test_a_second_store_on_the_same_data_sees_every_change(self, store: Store, other: Store) -> None:
+        for number in range(30):
+            store.upsert([record(f"{number:02d}", 1, number / 10, text=f"词{number}")])
+            assert len(other.search("things", vector(1), limit=100)) == number + 1
+            assert ids(other.search_text("things", f"词{number}"))[0] == f"{number:02d}"
+        other.delete("things", ["00"])
+        other.upsert([record("01", -1, text="替换")])
+        assert ids(store.search("things", vector(1), limit=100)) == [f"{n:02d}" for n in range(2, 30)] + ["01"]
+        other.drop("things")
+        assert store.search("things", vector(1)) == []
 
     def test_a_closed_store_refuses_every_call(self, open_store: OpenStore) -> None:
         store = open_store()
@@ -217,13 +208,6 @@ class SharingContract(Opened):
 class ThreadsContract(Opened):
     """Threads, on two openings of the same data."""
 
-    @pytest.fixture
-    def other(self, open_store: OpenStore) -> Iterator[Store]:
-        """A second opening of the same data."""
-        opened = open_store()
-        yield opened
-        opened.close()
-
     def test_threads_that_change_the_same_records_leave_them_whole(self, store: Store, other: Store) -> None:
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(take_part, [store, other, store, other], range(4)))
@@ -283,12 +267,9 @@ class CrashContract(Opened):
                 if acknowledged + 1 >= calls:
                     break
             writer.kill()
-        store = open_store()
-        try:
+        with closing(open_store()) as store:
             written = [found.metadata["call"] for found in store.records("things")]
             assert all(written.count(call) == SIZE for call in set(written))
             assert set(range(acknowledged + 1)) <= set(written)
             assert len(ids(store.search("things", vector(1), limit=1_000))) == len(written)
             assert store.check() == []
-        finally:
-            store.close()
