@@ -121,17 +121,19 @@ def search(
     holders = _holders(connection, collection, terms)
     found: dict[str, float] = {}
     if terms:
-        index = _Index(connection, collection, asked, estimates)
-        for expression in index.steps(terms, holders):
+        statement, bindings = _ranked(connection, collection, asked, estimates)
+        for expression in _steps(terms, holders, collection.records):
             # What an earlier step found stays ahead of what a later one adds.
             highest = min(found.values(), default=math.inf)
-            for name, score in index.best(expression, limit + len(found)):
+            most = limit + len(found)
+            log.debug("%s", statement, extra={"sql": statement})
+            for name, score in rows(connection, statement, (expression, *bindings, max(BUDGET, most), most, most)):
                 found.setdefault(name, min(score, highest))
             if len(found) >= limit:
                 break
-    best = sorted([(-score, name) for name, score in found.items()])[:limit]
+    order = sorted([(-score, name) for name, score in found.items()])[:limit]
     return Words(
-        tuple([Worded(name, -score / (K1 + 1)) for score, name in best]),
+        tuple([Worded(name, -score / (K1 + 1)) for score, name in order]),
         sum([_idf(collection.records, holders.get(term, 0)) for term in terms]),
         _idf(collection.records, 1),
         collection.records,
@@ -147,7 +149,7 @@ def measure(connection: apsw.Connection, collection: Collection, query: str, key
     found = rows(
         connection,
         f"SELECT rowid, -bm25({name}) FROM {name} WHERE {name} MATCH ? AND +rowid IN (SELECT value FROM json_each(?))",
-        (_any(terms), json.dumps(list(keys))),
+        (_joined(terms, "OR"), json.dumps(list(keys))),
     )
     return {key: score / (K1 + 1) for key, score in found}
 
@@ -164,60 +166,49 @@ def _idf(texts: int, holders: int) -> float:
     return max(LEAST_IDF, math.log(max(texts - holders + 0.5, 0.5) / (holders + 0.5)))
 
 
-class _Index:
-    """The words of one collection, as one search sees them."""
-
-    def __init__(
-        self, connection: apsw.Connection, collection: Collection, asked: Filter, estimates: Estimates
-    ) -> None:
-        self._connection = connection
-        self._size = collection.records
-        self._table = table(collection.id)
-        start = first_key(collection.id)
-        self._within = f"{self._table} MATCH ? AND rowid >= {start} AND rowid < {start + RANGE}"
-        # The plus keeps SQLite from running the whole query once for every record that passes.
-        record = f"+{self._table}.rowid"
-        estimate = estimates.of(connection, collection.id, collection.records, asked)
-        lead = estimate.pair if estimate.count <= NAMED else None
-        self._passes, self._bindings = reading.conditions(collection.id, asked, record, lead)
-
-    def steps(self, terms: Sequence[str], holders: Mapping[str, int]) -> Iterator[str]:
-        """The expressions to try, one after the other, until there are enough matches."""
-        rare, frequent = self._by_frequency(terms, holders)
-        if rare and frequent:
-            yield f"({_any(rare)}) AND ({_any(frequent)})"
-        if rare:
-            yield _any(rare)
-        if len(frequent) > 1:
-            yield " AND ".join([f'"{term}"' for term in frequent])
-        if frequent:
-            yield _any(frequent)
-
-    def best(self, expression: str, limit: int) -> list[Row]:
-        """The best (id, score) for an expression; which of those that tie at the end belong to it is decided by ids."""
-        statement = (
-            f"WITH scored AS MATERIALIZED (SELECT rowid AS key, -bm25({self._table}) AS score FROM {self._table} "
-            f"WHERE {self._within}{self._passes} ORDER BY rowid DESC LIMIT ?) "
-            "SELECT r.id, s.score FROM scored s JOIN records r ON r.key = s.key WHERE s.score >= "
-            "(SELECT min(score) FROM (SELECT score FROM scored ORDER BY score DESC LIMIT ?)) "
-            "ORDER BY s.score DESC, r.id LIMIT ?"
-        )
-        log.debug("%s", statement, extra={"sql": statement})
-        return rows(self._connection, statement, (expression, *self._bindings, max(BUDGET, limit), limit, limit))
-
-    def _by_frequency(self, terms: Sequence[str], holders: Mapping[str, int]) -> tuple[list[str], list[str]]:
-        """The rare terms, which together occur in no more texts than may be scored, and the others."""
-        if self._size <= BUDGET:
-            return list(terms), []
-        rare: list[str] = []
-        scored = 0
-        for term in sorted(terms, key=lambda term: holders.get(term, 0)):
-            scored += holders.get(term, 0)
-            if scored <= BUDGET:
-                rare.append(term)
-        return rare, [term for term in terms if term not in rare]
+def _ranked(
+    connection: apsw.Connection, collection: Collection, asked: Filter, estimates: Estimates
+) -> tuple[str, list[reading.Binding]]:
+    """The best (id, score) for an expression; which of those that tie at the end belong to it is decided by ids."""
+    name, start = table(collection.id), first_key(collection.id)
+    estimate = estimates.of(connection, collection.id, collection.records, asked)
+    lead = estimate.pair if estimate.count <= NAMED else None
+    # The plus keeps SQLite from running the whole query once for every record that passes.
+    passes, bindings = reading.conditions(collection.id, asked, f"+{name}.rowid", lead)
+    statement = (
+        f"WITH scored AS MATERIALIZED (SELECT rowid AS key, -bm25({name}) AS score FROM {name} WHERE {name} MATCH ? "
+        f"AND rowid >= {start} AND rowid < {start + RANGE}{passes} ORDER BY rowid DESC LIMIT ?) "
+        "SELECT r.id, s.score FROM scored s JOIN records r ON r.key = s.key WHERE s.score >= "
+        "(SELECT min(score) FROM (SELECT score FROM scored ORDER BY score DESC LIMIT ?)) "
+        "ORDER BY s.score DESC, r.id LIMIT ?"
+    )
+    return statement, bindings
 
 
-def _any(terms: Sequence[str]) -> str:
+def _steps(terms: Sequence[str], holders: Mapping[str, int], texts: int) -> Iterator[str]:
+    """The expressions to try, one after the other, until there are enough matches."""
+    rare, frequent = _by_frequency(terms, holders) if texts > BUDGET else (terms, [])
+    if rare and frequent:
+        yield f"({_joined(rare, 'OR')}) AND ({_joined(frequent, 'OR')})"
+    if rare:
+        yield _joined(rare, "OR")
+    if len(frequent) > 1:
+        yield _joined(frequent, "AND")
+    if frequent:
+        yield _joined(frequent, "OR")
+
+
+def _by_frequency(terms: Sequence[str], holders: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """The rare terms, which together occur in no more texts than may be scored, and the others."""
+    rare: list[str] = []
+    scored = 0
+    for term in sorted(terms, key=lambda term: holders.get(term, 0)):
+        scored += holders.get(term, 0)
+        if scored <= BUDGET:
+            rare.append(term)
+    return rare, [term for term in terms if term not in rare]
+
+
+def _joined(terms: Sequence[str], operator: str) -> str:
     # Terms hold no quote (see homing.text.tokens); quoted, each is a word and never an operator.
-    return " OR ".join([f'"{term}"' for term in terms])
+    return f" {operator} ".join([f'"{term}"' for term in terms])
