@@ -26,7 +26,7 @@ def checked_name(value: object, what: str) -> str:
         raise InvalidArgument(f"{what} is empty; give it at least one character")
     if "\0" in value:
         raise InvalidArgument(f"{what} {value!r} contains a NUL character; remove it")
-    if not is_encodable(value):
+    if not value.isascii() and not is_encodable(value):
         raise InvalidArgument(f"{what} {value!r} contains half of a surrogate pair; decode the text it came from")
     return value
 

@@ -62,15 +62,13 @@ class SqliteTransaction:
         self.connection = connection
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """What a statement answers."""
         return self.connection.execute(_statement(sql), _bindings(values)).fetchall()
 
     def each(self, sql: str, many: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each set of values."""
         self.connection.executemany(_statement(sql), map(_bindings, many))
 
     def now(self) -> float:
-        """The clock of this machine: a file is written by no other."""
+        # The clock of this machine: a file is written by no other.
         return time.time()
 
 
@@ -99,7 +97,6 @@ class SqliteDatabase:
         self.read_only: bool = self._writer.readonly("main")
 
     def migrate(self, component: str, steps: Sequence[Step]) -> None:
-        """Bring a component's tables up to date; see `migrations`."""
         with self.reading() as connection:
             if check_applied(connection, self.path, component, len(steps)) == len(steps):
                 return
@@ -110,17 +107,15 @@ class SqliteDatabase:
         self.write(lambda transaction: apply(transaction, self.path, component, steps))
 
     def applied(self, component: str) -> int:
-        """How many steps of a component were applied; see `Database.applied`."""
         with self.reading() as connection:
             return int(connection.execute(APPLIED, (component,)).get)
 
     def read(self, work: Work[T]) -> T:
-        """What the work answers; see `Database.read`."""
         with self.reading() as connection:
             return work(SqliteTransaction(connection))
 
     def write(self, work: Work[T], scope: str = "") -> T:
-        """What the work answers, committed; see `Database.write`. One writer at a time, whatever the scope."""
+        # One writer at a time, whatever the scope.
         with self.writing() as connection:
             return work(SqliteTransaction(connection))
 

@@ -91,12 +91,12 @@ def discard(connection: apsw.Connection, collection: Collection, model: str) -> 
                 raise InvalidArgument(
                     f"{model!r} serves collection {collection.name!r}; let another model serve it first"
                 )
-            _discard(connection, collection, space, info.dimensions)
+            _empty(connection, collection, space, info.dimensions)
             return info.embedded
     return 0
 
 
-def _discard(connection: apsw.Connection, collection: Collection, space: int, dimensions: int) -> None:
+def _empty(connection: apsw.Connection, collection: Collection, space: int, dimensions: int) -> None:
     segments.forget(connection, collection.id, space)
     start = first_key(collection.id)
     keys = rows(

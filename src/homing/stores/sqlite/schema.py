@@ -97,7 +97,6 @@ def findings(connection: apsw.Connection) -> Iterator[str]:
         yield from _texts(connection, collection, name)
     for space, model, dimensions in rows(connection, "SELECT id, model, dimensions FROM spaces"):
         yield from _vectors(connection, space, model)
-        yield from _outdated(connection, space, model)
         for collection, name in rows(
             connection,
             "SELECT c.id, c.name FROM matrices m JOIN collections c ON c.id = m.collection WHERE m.space = ?",
@@ -132,15 +131,12 @@ def _records(connection: apsw.Connection) -> Iterator[str]:
         "FROM collections c WHERE c.records <> there",
     ):
         yield f"collection {name!r} counts {count} records and has {there}"
-    lost = _number(connection, "records WHERE collection NOT IN (SELECT id FROM collections)")
-    if lost:
-        yield f"{lost} records belong to no collection"
-    stray = _number(connection, "attributes WHERE record NOT IN (SELECT key FROM records)")
-    if stray:
-        yield f"{stray} attributes belong to no record"
-    stray = _number(connection, "embeddings WHERE record NOT IN (SELECT key FROM records)")
-    if stray:
-        yield f"{stray} vectors belong to no record"
+    for condition, sentence in (
+        ("records WHERE collection NOT IN (SELECT id FROM collections)", "records belong to no collection"),
+        ("attributes WHERE record NOT IN (SELECT key FROM records)", "attributes belong to no record"),
+        ("embeddings WHERE record NOT IN (SELECT key FROM records)", "vectors belong to no record"),
+    ):
+        yield from _counted(connection, condition, sentence)
 
 
 def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
@@ -170,43 +166,28 @@ def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[
 def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:
     # vec0's own list of what it holds: reading the vectors themselves would take a hundred times as long.
     held = f"{vector_table(space)}_rowids"
-    missing = _number(connection, f"embeddings WHERE space = {space} AND record NOT IN (SELECT rowid FROM {held})")
-    if missing:
-        yield f"{missing} vectors of {model!r} are missing from the vector table"
-    stray = _number(connection, f"{held} WHERE rowid NOT IN (SELECT record FROM embeddings WHERE space = {space})")
-    if stray:
-        yield f"{stray} vectors of {model!r} belong to no record"
-
-
-def _outdated(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:
-    stale = _number(
-        connection,
-        f"embeddings e JOIN records r ON r.key = e.record WHERE e.space = {space} AND e.text_hash <> r.hash",
-    )
-    if stale:
-        yield f"{stale} vectors of {model!r} were made for another text than the record has"
+    mine = f"embeddings e WHERE e.space = {space}"
+    for condition, sentence in (
+        (f"{mine} AND e.record NOT IN (SELECT rowid FROM {held})", "are missing from the vector table"),
+        (f"{held} WHERE rowid NOT IN (SELECT e.record FROM {mine})", "belong to no record"),
+        (
+            f"{mine} AND e.text_hash <> (SELECT hash FROM records WHERE key = e.record)",
+            "were made for another text than the record has",
+        ),
+    ):
+        yield from _counted(connection, condition, f"vectors of {model!r} {sentence}")
 
 
 def _codes(connection: apsw.Connection, collection: int, name: str, space: int, dimensions: int) -> Iterator[str]:
-    there = np.concatenate(
-        [
-            np.empty(0, np.int64),
-            *(part.codes.records for part in segments.parts(connection, collection, space, dimensions)),
-        ]
-    )
+    parts = segments.parts(connection, collection, space, dimensions)
+    there = np.concatenate([np.empty(0, np.int64), *(part.codes.records for part in parts)])
     there = np.setdiff1d(there, segments.removed_after(connection, collection, space, 0))
-    expected = np.array(
-        [
-            record
-            for (record,) in rows(
-                connection,
-                "SELECT r.key FROM records r JOIN embeddings e ON e.record = r.key "
-                "WHERE e.space = ? AND r.collection = ?",
-                (space, collection),
-            )
-        ],
-        np.int64,
+    found = rows(
+        connection,
+        "SELECT r.key FROM records r JOIN embeddings e ON e.record = r.key WHERE e.space = ? AND r.collection = ?",
+        (space, collection),
     )
+    expected = np.array([record for (record,) in found], np.int64)
     if not np.array_equal(there, np.sort(expected)):
         yield f"the search codes of collection {name!r} are for {len(there)} vectors, of which it has {len(expected)}"
     [(live,)] = rows(connection, "SELECT live FROM matrices WHERE collection = ? AND space = ?", (collection, space))
@@ -214,6 +195,7 @@ def _codes(connection: apsw.Connection, collection: int, name: str, space: int, 
         yield f"collection {name!r} counts {live} vectors and has {len(expected)}"
 
 
-def _number(connection: apsw.Connection, condition: str) -> int:
+def _counted(connection: apsw.Connection, condition: str, sentence: str) -> Iterator[str]:
     [(number,)] = rows(connection, f"SELECT count(*) FROM {condition}")
-    return int(number)
+    if number:
+        yield f"{number} {sentence}"

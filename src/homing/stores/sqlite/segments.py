@@ -174,6 +174,10 @@ class Counters:
     live: int
     dead: int
 
+    def continues(self, before: Counters) -> bool:
+        """Whether a reader that has seen `before` needs to read only what is newer."""
+        return (self.collection, self.space, self.epoch) == (before.collection, before.space, before.epoch)
+
 
 def append(connection: apsw.Connection, collection: int, space: int, records: Keys, vectors: Matrix) -> None:
     """Add the codes of new vectors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +33,7 @@ class SqliteStore:
 
     Vectors are kept at unit length, exactly; a search reads a one-byte-per-dimension copy held in memory (`memory`
     bounds it) and compares the best candidates exactly. Several processes may read and write the file at once; a search
-    sees everything that was committed before it began, by whomever.
+    sees everything that was committed before it began, by whomever. What a method promises is said in `Store`.
     """
 
     def __init__(
@@ -69,31 +70,26 @@ class SqliteStore:
         return self._matrices.bytes
 
     def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
-        """Write records; see `Store.write`. Everything that can be worked out is, before the file is locked."""
+        # Everything that can be worked out is, before the file is locked.
         prepared = writing.batches(records, self.dimensions)
-
-        def work(connection: apsw.Connection) -> int:
-            due = [writing.write(connection, batch) for batch in prepared]
+        if prepared:
+            with self._writing(transaction) as connection:
+                due = [writing.write(connection, batch) for batch in prepared]
             if True in due:
                 self._merger.wake()
-            return sum([len(batch.records) for batch in prepared])
-
-        return self._changed(work, transaction) if prepared else 0
+        return sum([len(batch.records) for batch in prepared])
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:
-        """Write records; see `VectorStore.upsert`."""
         return self.write(records)
 
     def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
-        """Remove records everywhere; see `Store.delete`."""
         checked_name(collection, "collection")
         unwanted = checked_names(ids, "id")
 
-        def work(connection: apsw.Connection) -> int:
-            found = find_collection(connection, collection)
-            return 0 if found is None else writing.delete(connection, found.id, unwanted)
+        def work(connection: apsw.Connection, found: Collection) -> int:
+            return writing.delete(connection, found.id, unwanted)
 
-        return self._changed(work, transaction) if unwanted else 0
+        return self._change(collection, work, 0, transaction) if unwanted else 0
 
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`. It is gone at once; its room is freed in portions."""
@@ -111,7 +107,6 @@ class SqliteStore:
     def search_vector(
         self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
     ) -> list[Near]:
-        """The nearest records; see `Store.search_vector`."""
         checked_name(collection, "collection")
         query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
         if not limit:
@@ -123,7 +118,6 @@ class SqliteStore:
             return vectors.search(connection, snapshot, query, limit, asked, self._estimates)
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
-        """The records that share words with the query; see `Store.search_words`."""
         checked_text(query, "a query")
         limit, asked = checked_limit(limit), wanted(options)
 
@@ -135,7 +129,6 @@ class SqliteStore:
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
     ) -> list[Measured]:
-        """What both legs say of these records; see `Store.measure`."""
         asked = None if vector is None else as_vector(vector, dimensions=self.dimensions)
 
         def work(connection: apsw.Connection, found: Collection) -> list[Measured]:
@@ -150,7 +143,6 @@ class SqliteStore:
     def search(
         self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The nearest records; see `VectorStore.search`."""
         near = {one.id: 1 - one.cosine for one in self.search_vector(collection, vector, limit, options)}
         return [
             Match(one.id, collection, near[one.id], one.metadata, one.text)
@@ -160,7 +152,6 @@ class SqliteStore:
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The records that share words with the query; see `VectorStore.search_text`."""
         scores = {one.id: one.bm25 for one in self.search_words(collection, query, limit, options).found}
         return [
             Match(one.id, collection, None, one.metadata, one.text, score=scores[one.id])
@@ -168,7 +159,6 @@ class SqliteStore:
         ]
 
     def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
-        """The records that exist, in the order asked for; see `Store.get`."""
         asked = checked_names(ids, "id")
 
         def work(connection: apsw.Connection, found: Collection) -> list[VectorRecord]:
@@ -179,12 +169,10 @@ class SqliteStore:
         return self._look(collection, work, [])
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
-        """The texts of the records that exist, by id; see `Store.texts`."""
         asked = checked_names(ids, "id")
         return self._look(collection, lambda c, found: reading.texts_of(c, found, asked, lacking), {})
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
-        """The ids that pass a filter, in order; see `Store.ids`."""
         asked = wanted(options)
         return self._look(collection, lambda c, found: reading.ids_of(c, found, asked), [])
 
@@ -208,63 +196,41 @@ class SqliteStore:
             after = page[-1].id
 
     def collections(self) -> list[CollectionInfo]:
-        """The collections that have records; see `Store.collections`."""
         with self.database.reading() as connection:
-            return [
-                CollectionInfo(*row)
-                for row in rows(
-                    connection,
-                    "SELECT c.name, c.records, coalesce(m.live, 0), coalesce(s.model, ''), coalesce(s.dimensions, 0) "
-                    "FROM collections c LEFT JOIN spaces s ON s.id = c.space "
-                    "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space "
-                    "WHERE c.records > 0 AND c.name IS NOT NULL ORDER BY c.name",
-                )
-            ]
+            found = rows(
+                connection,
+                "SELECT c.name, c.records, coalesce(m.live, 0), coalesce(s.model, ''), coalesce(s.dimensions, 0) "
+                "FROM collections c LEFT JOIN spaces s ON s.id = c.space "
+                "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space "
+                "WHERE c.records > 0 AND c.name IS NOT NULL ORDER BY c.name",
+            )
+        return [CollectionInfo(*row) for row in found]
 
     def put_vectors(self, collection: str, model: str, given: Sequence[NewVector]) -> set[str]:
-        """Give records vectors of a model; see `Store.put_vectors`."""
         checked_name(model, "model")
         for one in given:
             as_vector(one.embedding, dimensions=self.dimensions)
-
-        def work(connection: apsw.Connection, found: Collection) -> set[str]:
-            return models.put(connection, found, model, given)
-
-        return self._change(collection, work, set()) if given else set()
+        return self._change(collection, lambda c, found: models.put(c, found, model, given), set()) if given else set()
 
     def models(self, collection: str) -> list[ModelInfo]:
-        """The models whose vectors are held; see `Store.models`."""
         return self._look(collection, models.models, [])
 
     def model_of(self, collection: str) -> str:
-        """The model that serves a collection; see `Store.model_of`."""
         return self._look(collection, lambda _, found: found.model, "")
 
     def pending(self, collection: str) -> int:
-        """How many records wait for their vector; see `Store.pending`."""
         return self._look(collection, lambda _, found: found.pending, 0)
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
-        """What lacks a vector of this model; see `Store.missing`."""
         return self._look(collection, lambda c, found: models.missing(c, found, model, after, limit), [])
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
-        """Let a model serve the collection; see `Store.serve`."""
-        checked_name(collection, "collection")
-
-        def work(connection: apsw.Connection) -> None:
-            found = find_collection(connection, collection)
-            if found is not None:
-                models.serve(connection, found, model)
-
-        self._changed(work, transaction)
+        self._change(collection, lambda c, found: models.serve(c, found, model), None, transaction)
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of a model's vectors; see `Store.discard`."""
         return self._change(collection, lambda c, found: models.discard(c, found, model), 0)
 
     def check(self) -> list[str]:
-        """What is wrong inside the file, a sentence each; see `Store.check`."""
         # Where FTS5 has read before, SQLite's own check compares the file with what it read then, and cries damage.
         with self.database.reading(fresh=True) as connection:
             return list(schema.findings(connection))
@@ -291,17 +257,21 @@ class SqliteStore:
         with self._catalog.reading(checked_name(collection, "collection")) as (connection, found):
             return nothing if found is None else work(connection, found)
 
-    def _change(self, collection: str, work: Callable[[apsw.Connection, Collection], T], nothing: T) -> T:
+    def _change(
+        self,
+        collection: str,
+        work: Callable[[apsw.Connection, Collection], T],
+        nothing: T,
+        transaction: Transaction | None = None,
+    ) -> T:
+        """As `_look`, for work that writes."""
         checked_name(collection, "collection")
-        with self.database.writing() as connection:
+        with self._writing(transaction) as connection:
             found = find_collection(connection, collection)
             return nothing if found is None else work(connection, found)
 
-    def _changed(self, work: Callable[[apsw.Connection], T], transaction: Transaction | None) -> T:
-        if transaction is not None:
-            return work(transaction.connection)
-        with self.database.writing() as connection:
-            return work(connection)
+    def _writing(self, transaction: Transaction | None) -> AbstractContextManager[apsw.Connection]:
+        return self.database.writing() if transaction is None else nullcontext(transaction.connection)
 
 
 def _check_query(collection: str, snapshot: vectors.Snapshot, query: Vector, model: str) -> None:

@@ -69,12 +69,7 @@ def _create_table(connection: apsw.Connection, space: int, dimensions: int) -> N
 
 
 def add(
-    connection: apsw.Connection,
-    collection: int,
-    space: int,
-    keys: Sequence[int],
-    hashes: Sequence[str],
-    vectors: Matrix,
+    connection: apsw.Connection, collection: int, space: int, keys: list[int], hashes: list[str], vectors: Matrix
 ) -> None:
     """Write the vectors of records, by key, for the texts with these hashes."""
     connection.executemany(
@@ -153,12 +148,8 @@ class LiveMatrix:
         now = self._now
         if now is not None and now.state == state:
             return now
-        known = now is not None and (now.state.collection, now.state.space, now.state.epoch) == (
-            state.collection,
-            state.space,
-            state.epoch,
-        )
         try:
+            known = now is not None and state.continues(now.state)
             self._now = self._advance(connection, state, now if known else None)
         except BaseException:
             self._now = self._room = None
