@@ -158,7 +158,8 @@ class Homing:
         from homing.documents.records import Namespace
         from homing.documents.service import DocumentService
         from homing.knowledge import KnowledgeBase
-        from homing.stores.users import MultiUserStore, checked_user
+        from homing.stores.arguments import checked_user
+        from homing.stores.store import MultiUserStore
 
         name = checked_user(self.user if user is None else user)
         named, hybrid = self._shared or self, self.search_options

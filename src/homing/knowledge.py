@@ -23,8 +23,8 @@ from homing.errors import NotFound
 from homing.files import Limits
 from homing.progress import Progress
 from homing.records import Hit, Metadata, Retrieved
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore, checked_user
+from homing.stores.arguments import checked_user
+from homing.stores.store import MultiUserStore, Store
 
 PLACE = ("part", "chunk", "start", "end")
 """What the metadata of a hit says, beside the name of the file."""

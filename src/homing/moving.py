@@ -16,8 +16,7 @@ from homing.engine.work import Work
 from homing.memory import content
 from homing.records import VectorRecord
 from homing.stores.copying import Copied, Copyable, Progress, copy_store
-from homing.stores.store import CollectionInfo, Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import CollectionInfo, MultiUserStore, Store
 
 TABLES = (
     Table(folders.COMPONENT, folders.STEPS, "followed_files", "project, document"),

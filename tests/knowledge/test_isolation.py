@@ -15,8 +15,7 @@ from homing.engine import Engine
 from homing.errors import InvalidArgument, NotFound
 from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore, Store
 from homing.testing.fake import FakeEmbedder
 from tests.knowledge.conftest import Open
 

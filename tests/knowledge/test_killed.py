@@ -15,8 +15,7 @@ import pytest
 
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.stores.registry import open_store
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore, Store
 from homing.testing.fake import FakeEmbedder
 from homing.text.sentences import windows
 from tests.knowledge.conftest import Open

@@ -14,7 +14,7 @@ from homing.config import Settings
 from homing.engine import Engine
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore
 from homing.testing.fake import FakeEmbedder
 from homing.testing.loopback import LoopbackApi
 

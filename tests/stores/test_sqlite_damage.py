@@ -126,7 +126,12 @@ def test_a_damaged_page_is_reported_by_check(tmp_path: Path) -> None:
     ("damage", "said"),
     [
         ("DELETE FROM records WHERE id = '00003'", "belong to no record"),
-        ("DELETE FROM keywords_1 WHERE rowid = (SELECT max(key) FROM records)", "does not hold the words of record"),
+        ("DELETE FROM word_segments", "does not hold the words of record '00003'"),
+        ("DELETE FROM word_pieces", "the keyword index of collection 'c' is damaged"),
+        (
+            "UPDATE word_pieces SET postings = zeroblob(length(postings))",
+            "the keyword index of collection 'c' is damaged",
+        ),
         ("DELETE FROM embeddings WHERE record % 7 = 1", "vectors of 'm' belong to no record"),
         ("DELETE FROM vectors_1 WHERE record % 7 = 1", "missing from the vector table"),
         ("DELETE FROM segments", "search codes"),

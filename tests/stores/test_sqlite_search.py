@@ -10,7 +10,7 @@ import pytest
 
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
-from homing.stores.sqlite import SqliteStore, segments, text_search
+from homing.stores.sqlite import SqliteStore, segments
 from homing.vectors import Matrix, Vector, as_vector, normalise
 
 
@@ -186,7 +186,7 @@ def test_an_emptied_collection_takes_another_model(store: SqliteStore) -> None:
     assert store.check() == []
 
 
-def test_collections_beyond_the_keyword_tables_keep_apart(store: SqliteStore) -> None:
+def test_the_words_of_many_collections_keep_apart(store: SqliteStore) -> None:
     for number in range(70):
         own = "own" + "abcdefghij"[number // 10] + "abcdefghij"[number % 10]
         store.upsert([VectorRecord(f"{n}", f"c{number}", None, {}, f"共同 {own}") for n in range(3)])
@@ -196,55 +196,6 @@ def test_collections_beyond_the_keyword_tables_keep_apart(store: SqliteStore) ->
     assert len(store.search_text("c1", "ownab")) == 3
     assert store.search_text("c33", "共同") == []
     assert store.check() == []
-    with store.database.reading() as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%USING fts5(%'").get == 32
-
-
-class TestLargeCollection:
-    """More records than are scored at once; the budget is made small instead of the collection large."""
-
-    @pytest.fixture(autouse=True)
-    def small_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(text_search, "BUDGET", 50)
-
-    @pytest.fixture(autouse=True)
-    def texts(self, store: SqliteStore) -> None:
-        texts = [f"设备 device {'卧室' if number % 2 else '客厅'}" for number in range(300)]
-        texts[7] += " 稀有词 needle"
-        texts[8] += " 稀有词 needle"
-        texts[9] = "稀有词 needle"
-        store.upsert(
-            VectorRecord(f"{number:03d}", "c", None, {"third": number % 3}, text) for number, text in enumerate(texts)
-        )
-
-    def test_rare_words_lead_and_frequent_ones_decide_among_them(self, store: SqliteStore) -> None:
-        found = store.search_text("c", "卧室 needle", 3)
-        assert [match.id for match in found] == ["007", "009", "008"]
-        scores = [match.score or 0 for match in found]
-        assert scores == sorted(scores, reverse=True)
-
-    def test_frequent_words_fill_up_what_rare_ones_leave(self, store: SqliteStore) -> None:
-        found = store.search_text("c", "卧室 稀有词", 20)
-        assert len(found) == 20
-        assert {match.id for match in found[:3]} == {"007", "008", "009"}
-        assert all("卧室" in match.text for match in found[3:])
-        scores = [match.score or 0 for match in found]
-        assert scores == sorted(scores, reverse=True)
-
-    def test_texts_with_all_frequent_words_come_before_those_with_one(self, store: SqliteStore) -> None:
-        found = store.search_text("c", "卧室 device", 30)
-        assert len(found) == 30
-        assert all("卧室" in match.text for match in found)
-
-    def test_filters_hold_at_every_step(self, store: SqliteStore) -> None:
-        found = store.search_text("c", "needle device 卧室", 40, SearchOptions({"third": 1}))
-        assert len(found) == 40
-        assert all(match.metadata["third"] == 1 for match in found)
-        assert found[0].id == "007"
-
-    def test_no_record_comes_twice(self, store: SqliteStore) -> None:
-        found = [match.id for match in store.search_text("c", "needle device 卧室 客厅", 60)]
-        assert len(found) == len(set(found)) == 60
 
 
 def test_the_store_says_what_its_file_holds(store: SqliteStore) -> None:

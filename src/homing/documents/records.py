@@ -14,8 +14,7 @@ from homing.engine import Engine
 from homing.engine.work_state import WorkState
 from homing.files import FileText
 from homing.records import Metadata, VectorRecord
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore, Store
 from homing.vectors import Vector
 
 COLLECTION = "paragraphs"

@@ -20,8 +20,7 @@ from homing.engine.worker import Worker, WorkerOptions
 from homing.errors import EmbeddingError, InvalidArgument, StoreError
 from homing.records import VectorRecord
 from homing.stores.registry import open_store
-from homing.stores.store import Store
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MultiUserStore, Store
 
 log = logging.getLogger(__name__)
 

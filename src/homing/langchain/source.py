@@ -21,8 +21,7 @@ from homing.langchain.filters import Tree, filter_tree
 from homing.langchain.options import HybridRetrieverOptions
 from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.filters import wanted
-from homing.stores.store import MAX_LIMIT, Measured, SearchOptions, Store, Worded, Words
-from homing.stores.users import MultiUserStore
+from homing.stores.store import MAX_LIMIT, Measured, MultiUserStore, SearchOptions, Store, Worded, Words
 from homing.text.keywords import Containment, extract_keywords
 from homing.vectors import Vector
 

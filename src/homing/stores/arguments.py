@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from homing.errors import DimensionMismatch, InvalidArgument
+import numpy as np
+
+from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
+from homing.records import VectorRecord
 from homing.stores.store import MAX_LIMIT
+from homing.vectors import Matrix, normalise
+
+MAX_USER = 200
+"""Bytes of a user's name."""
 
 
 def checked_name(value: object, what: str) -> str:
@@ -18,7 +26,7 @@ def checked_name(value: object, what: str) -> str:
         raise InvalidArgument(f"{what} is empty; give it at least one character")
     if "\0" in value:
         raise InvalidArgument(f"{what} {value!r} contains a NUL character; remove it")
-    if not is_encodable(value):
+    if not value.isascii() and not is_encodable(value):
         raise InvalidArgument(f"{what} {value!r} contains half of a surrogate pair; decode the text it came from")
     return value
 
@@ -57,16 +65,14 @@ def checked_text(text: object, what: str) -> str:
     return text
 
 
-def checked_space(model: object, dimensions: object, width: int | None) -> None:
-    """The identity and width of a model that is to be staged; `width` is what the store was opened for, if anything."""
-    checked_name(model, "model")
-    if isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1:
-        raise InvalidArgument(f"dimensions is a whole number of at least 1; got {dimensions!r}")
-    if width is not None and dimensions != width:
-        raise DimensionMismatch(
-            f"{model} has {dimensions} dimensions, this store was opened for {width}; open it without a width",
-            details={"expected": width, "actual": dimensions},
-        )
+def checked_user(user_id: str | int) -> str:
+    """The user, who must be one; nothing stands for everybody. `1` and `"1"` are the same user."""
+    user = str(user_id) if isinstance(user_id, int) and not isinstance(user_id, bool) else user_id
+    if not isinstance(user, str):
+        raise InvalidArgument(f"a user is text or a whole number; got {type(user_id).__name__}")
+    if not user.strip() or "\0" in user or not is_encodable(user) or len(user.encode()) > MAX_USER:
+        raise InvalidArgument(f"a user is 1 to {MAX_USER} bytes of text; got {user_id!r}")
+    return user
 
 
 def check_metadata(metadata: object, what: str = "metadata") -> None:
@@ -98,3 +104,81 @@ def _check_value(value: Any, path: str) -> None:
             f"{path} is a {type(value).__name__}, which JSON cannot hold; make it text, a number, a list or a mapping",
             details={"path": path},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records of one collection, each id once, by id.
+
+    `embedded` says which of them have a vector; row `i` of `vectors`, at unit length, belongs to `embedded[i]`.
+    """
+
+    collection: str
+    records: list[VectorRecord]
+    embedded: list[int]
+    vectors: Matrix
+    model: str
+
+
+def batches(records: Iterable[VectorRecord], dimensions: int | None = None) -> list[Batch]:
+    """One batch per collection, by name. Of records with one key the last wins.
+
+    Raises InvalidArgument for what no store can hold, DimensionMismatch for vectors that are not `dimensions` wide or
+    not all of one width, ModelMismatch for vectors of two models.
+    """
+    latest: dict[str, dict[str, VectorRecord]] = {}
+    for record in records:
+        if not isinstance(record, VectorRecord):
+            raise InvalidArgument(f"upsert takes VectorRecords; got {type(record).__name__}")
+        _check(record)
+        latest.setdefault(record.collection, {})[record.id] = record
+    return [_batch(name, [by_id[key] for key in sorted(by_id)], dimensions) for name, by_id in sorted(latest.items())]
+
+
+def _check(record: VectorRecord) -> None:
+    checked_name(record.collection, "collection")
+    checked_name(record.id, "id")
+    checked_text(record.text, f"the text of {record.id!r}")
+    check_metadata(record.metadata)
+    if record.keywords is not None:
+        checked_text(record.keywords, f"the keywords of {record.id!r}")
+
+
+def _batch(collection: str, records: list[VectorRecord], dimensions: int | None) -> Batch:
+    embedded = [index for index, record in enumerate(records) if record.embedding is not None]
+    chosen = [records[index] for index in embedded]
+    return Batch(collection, records, embedded, _vectors(chosen, dimensions), _model(chosen))
+
+
+def _vectors(records: Sequence[VectorRecord], dimensions: int | None) -> Matrix:
+    if not records:
+        return np.empty((0, dimensions or 0), np.float32)
+    rows = [np.asarray(record.embedding, dtype=np.float32) for record in records]
+    width = dimensions or rows[0].size
+    for record, row in zip(records, rows, strict=True):
+        if row.shape != (width,):
+            raise DimensionMismatch(
+                f"the vector of {record.id!r} has shape {row.shape} where {width} dimensions are expected; "
+                "use the model the collection was embedded with, or embed the collection again",
+                details={"id": record.id, "expected": width, "actual": int(row.size)},
+            )
+    matrix = np.stack(rows)
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
+    bad = np.flatnonzero(~np.isfinite(lengths) | (lengths < 1e-30))
+    if len(bad):
+        name = records[int(bad[0])].id
+        raise InvalidArgument(
+            f"the vector of {name!r} is zero, infinite or not a number; it has no direction to search by",
+            details={"id": name},
+        )
+    return normalise(matrix)
+
+
+def _model(records: Sequence[VectorRecord]) -> str:
+    models = {record.model for record in records}
+    if len(models) > 1:
+        raise ModelMismatch(
+            f"one collection, one model; these records come from {', '.join(sorted(map(repr, models)))}",
+            details={"models": sorted(models)},
+        )
+    return models.pop() if models else ""

@@ -8,10 +8,15 @@ A value equals a value of the metadata that is the same, type included (`1` is n
 a list in the metadata is met when one of its items is. Numbers are compared with numbers, texts with texts by code
 point; anything else is neither smaller nor larger. `$ne`, `$nin` and `$not` hold where the plain condition does not,
 also for a record without the key.
+
+What is asked by equality, and what engines index, are pairs of a key and a value as its canonical JSON: `1`, `"1"` and
+`true` differ while `1` and `1.0`, which JSON does not tell apart, are one. Each item of a list is a pair of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
@@ -19,13 +24,15 @@ from typing import Any
 
 from homing.errors import InvalidArgument
 from homing.stores.arguments import check_metadata
-from homing.stores.attributes import attributes, canonical
 from homing.stores.store import SearchOptions
 
 MAX_DEPTH = 32
 """How deep conditions may lie inside each other."""
 
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+MAX_VALUE = 120
+"""Characters of a canonical value that are kept as they are."""
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _SIGNS = {"$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 _KNOWN = ("$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin", "$exists")
 
@@ -101,7 +108,7 @@ def _matches(one: Condition, metadata: Mapping[str, Any]) -> bool:
         case Exists(key):
             return key in metadata
         case Compares(key, sign, value):
-            return any(_comparable(item, value) and COMPARISONS[sign](item, value) for item in _items(metadata, key))
+            return any(_comparable(item, value) and _COMPARISONS[sign](item, value) for item in _items(metadata, key))
         case AnyOf(parts):
             return any(_matches(part, metadata) for part in parts)
         case AllOf(parts):
@@ -183,3 +190,40 @@ def _equals(key: str, value: Any, path: str) -> Has:
 
 def _joined(parts: Filter) -> Condition:
     return parts[0] if len(parts) == 1 else AllOf(parts)
+
+
+def attributes(metadata: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The pairs that a record with this metadata is found by."""
+    pairs: set[tuple[str, str]] = set()
+    for key, value in metadata.items():
+        if isinstance(value, list | tuple):
+            pairs.update((key, canonical(item)) for item in value)
+        else:
+            pairs.add((key, canonical(value)))
+    return pairs
+
+
+def canonical(value: Any) -> str:
+    """One text per value: equal texts, equal values."""
+    if type(value) is str:
+        text = json.dumps(value)
+    elif type(value) is int:
+        return str(value) if -(10**MAX_VALUE) < value < 10**MAX_VALUE else _hashed(json.dumps(value))
+    else:
+        text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+    return text if len(text) <= MAX_VALUE else _hashed(text)
+
+
+def _hashed(text: str) -> str:
+    # Only equality is ever asked, so a long value is named by its hash. No JSON text begins with '#'.
+    return "#" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

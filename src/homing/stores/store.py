@@ -222,3 +222,13 @@ class TellsSizes(Protocol):
 
     def sizes(self) -> Mapping[str, int]:
         """Bytes by what they hold."""
+
+
+@runtime_checkable
+class MultiUserStore(Protocol):
+    """A store with a view for each of its users, which reaches nothing else; `user_id` is empty on the whole store."""
+
+    user_id: str
+
+    def for_user(self, user_id: str | int) -> Store:
+        """The store of one user."""

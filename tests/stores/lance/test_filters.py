@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from homing.records import VectorRecord
-from homing.stores.attributes import attributes, canonical
+from homing.stores.filters import attributes, canonical
 from homing.stores.lance import LanceStore
 from homing.stores.store import SearchOptions
 from homing.testing.store_contract import MODEL, ids, vector

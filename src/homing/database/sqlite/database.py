@@ -7,14 +7,16 @@ is a write-ahead log, so readers never wait for the writer nor the writer for th
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import struct
+import re
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,11 +25,16 @@ import apsw
 import sqlite_vec  # type: ignore[import-untyped]
 
 from homing.database.database import Row, Step, T, Work
-from homing.database.sqlite.creation import create
-from homing.database.sqlite.faults import fault, translated
-from homing.database.sqlite.migrations import applied, check_ours, migrate
-from homing.database.sqlite.statements import statement, value
-from homing.errors import InvalidArgument, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
+from homing.database.sqlite.migrations import (
+    APPLIED,
+    apply,
+    check_applied,
+    check_length,
+    check_ours,
+    create,
+    prepare_folder,
+)
+from homing.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +43,14 @@ BUSY_MS = 5_000
 
 WAL_BYTES = 64 * 1024 * 1024
 """The log is cut back to this size after a large write."""
+
+_LIST = re.compile(r"= ANY\(\$(\d+)\)")
+_PLACE = re.compile(r"\$(\d+)")
+
+
+def rows(connection: apsw.Connection, sql: str, bindings: Sequence[Any] = ()) -> list[Row]:
+    """What a statement in SQLite's own words answers."""
+    return connection.execute(sql, bindings).fetchall()
 
 
 class SqliteTransaction:
@@ -47,15 +62,13 @@ class SqliteTransaction:
         self.connection = connection
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """What a statement answers."""
-        return self.connection.execute(statement(sql), [value(one) for one in values]).fetchall()
+        return self.connection.execute(_statement(sql), _bindings(values)).fetchall()
 
     def each(self, sql: str, many: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each set of values."""
-        self.connection.executemany(statement(sql), ([value(one) for one in values] for values in many))
+        self.connection.executemany(_statement(sql), map(_bindings, many))
 
     def now(self) -> float:
-        """The clock of this machine: a file is written by no other."""
+        # The clock of this machine: a file is written by no other.
         return time.time()
 
 
@@ -75,32 +88,34 @@ class SqliteDatabase:
         self._watch_lock = threading.Lock()
         self._watcher: apsw.Connection | None = None
         self._source, self._flags = str(self.path), apsw.SQLITE_OPEN_READWRITE
-        _prepare_folder(self.path)
+        prepare_folder(self.path)
         if not self.path.exists():
             create(self.path)
-        _check_length(self.path)
-        with translated(self.path):
+        check_length(self.path)
+        with _translated(self.path):
             self._writer = self._open_first()
         self.read_only: bool = self._writer.readonly("main")
 
     def migrate(self, component: str, steps: Sequence[Step]) -> None:
-        """Bring a component's tables up to date; see `migrations`."""
-        self._check_open()
-        with self._write_lock, translated(self.path):
-            migrate(SqliteTransaction(self._writer), self.path, component, steps)
+        with self.reading() as connection:
+            if check_applied(connection, self.path, component, len(steps)) == len(steps):
+                return
+        if self.read_only:
+            raise StoreReadOnly(
+                f"{self.path} needs an upgrade but cannot be written; make it writable and open it once"
+            )
+        self.write(lambda transaction: apply(transaction, self.path, component, steps))
 
     def applied(self, component: str) -> int:
-        """How many steps of a component were applied; see `Database.applied`."""
         with self.reading() as connection:
-            return applied(connection, component)
+            return int(connection.execute(APPLIED, (component,)).get)
 
     def read(self, work: Work[T]) -> T:
-        """What the work answers; see `Database.read`."""
         with self.reading() as connection:
             return work(SqliteTransaction(connection))
 
     def write(self, work: Work[T], scope: str = "") -> T:
-        """What the work answers, committed; see `Database.write`. One writer at a time, whatever the scope."""
+        # One writer at a time, whatever the scope.
         with self.writing() as connection:
             return work(SqliteTransaction(connection))
 
@@ -111,7 +126,7 @@ class SqliteDatabase:
         A `fresh` one has read nothing before.
         """
         self._check_open()
-        with translated(self.path):
+        try:
             try:
                 connection = self._connect() if fresh else self._idle.pop()
             except IndexError:
@@ -126,21 +141,14 @@ class SqliteDatabase:
                     connection.close()
                 else:
                     self._idle.append(connection)
-
-    @contextmanager
-    def snapshot(self) -> Iterator[tuple[apsw.Connection, int | None]]:
-        """As `reading`, with the version of what the connection sees; None where somebody wrote at this very moment."""
-        with self.reading() as connection:
-            before = self.version()
-            # What is read first fixes what the transaction sees.
-            connection.pragma("data_version")
-            yield connection, before if self.version() == before else None
+        except apsw.Error as error:
+            raise _fault(self.path, error) from error
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
         """The one writer, inside a transaction: committed at the end, rolled back if anything is raised."""
         self._check_open()
-        with self._write_lock, translated(self.path):
+        with self._write_lock, _translated(self.path):
             self._check_open()
             if self.read_only:
                 raise StoreReadOnly(f"{self.path} was opened for reading only; make the file and its folder writable")
@@ -157,18 +165,21 @@ class SqliteDatabase:
     def version(self) -> int:
         """A number that moves with every commit to the file, by this process or another; asking takes microseconds."""
         self._check_open()
-        with self._watch_lock, translated(self.path):
-            # SQLite counts the commits of others, so the one who asks must be a connection that never writes.
-            if self._watcher is None:
-                self._watcher = self._connect()
-            return int(self._watcher.pragma("data_version"))
+        try:
+            with self._watch_lock:
+                # SQLite counts the commits of others, so the one who asks must be a connection that never writes.
+                if self._watcher is None:
+                    self._watcher = self._connect()
+                return int(self._watcher.pragma("data_version"))
+        except apsw.Error as error:
+            raise _fault(self.path, error) from error
 
     def close(self) -> None:
         """Let go of the file; the log is folded into it. Closing twice is fine."""
         if self._closed or self._process != os.getpid():
             return
         self._closed = True
-        with self._write_lock, self._watch_lock, translated(self.path):
+        with self._write_lock, self._watch_lock, _translated(self.path):
             if self._watcher is not None:
                 self._watcher.close()
             while self._idle:
@@ -196,7 +207,7 @@ class SqliteDatabase:
         # SQLite may be told that the file does not change.
         log = Path(f"{self.path}-wal")
         if log.exists() and log.stat().st_size:
-            raise fault(self.path, error) from error
+            raise _fault(self.path, error) from error
         self._source = f"file:{quote(str(self.path.absolute()))}?immutable=1"
         self._flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         logger.warning(
@@ -234,39 +245,44 @@ def _use_log(connection: apsw.Connection) -> None:
             time.sleep(0.005)
 
 
-def _prepare_folder(path: Path) -> None:
-    if path.is_dir():
-        raise InvalidArgument(f"{path} is a folder; give the path of a file in it, like {path / 'homing.db'}")
+@lru_cache(maxsize=1_000)
+def _statement(sql: str) -> str:
+    """A statement of ours with SQLite's placeholders."""
+    return _PLACE.sub(r"?\1", _LIST.sub(r"IN (SELECT value FROM json_each(?\1))", sql))
+
+
+def _bindings(values: Iterable[Any]) -> list[Any]:
+    """Values as SQLite takes them: a list travels as JSON."""
+    return [json.dumps(one) if isinstance(one, list) else one for one in values]
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Whatever SQLite raises inside comes out as a StoreError about this file."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreReadOnly(
-            f"the folder {path.parent} cannot be created: {error.strerror}", details={"path": str(path)}
-        ) from error
+        yield
+    except apsw.Error as error:
+        raise _fault(path, error) from error
 
 
-def _check_length(path: Path) -> None:
-    """A file shorter than its header says was cut off; SQLite itself would notice only when it reads a missing page.
-
-    Where a log exists the file may rightly be short: the missing pages are in the log.
-    """
-    if not path.exists() or Path(f"{path}-wal").exists():
-        return
-    try:
-        with path.open("rb") as file:
-            header = file.read(32)
-            size = file.seek(0, os.SEEK_END)
-    except PermissionError as error:
-        raise StoreReadOnly(f"{path} cannot be read: {error.strerror}", details={"path": str(path)}) from error
-    if not size:
-        # A new file is made aside and renamed, so nobody ever sees an empty one of ours.
-        raise StoreCorrupt(f"{path} is empty; restore a copy, or move it and begin anew", details={"path": str(path)})
-    if size < 100 or not header.startswith(b"SQLite format 3\0"):
-        raise StoreCorrupt(f"{path} is not a database; give another path, or move it away", details={"path": str(path)})
-    page, pages = struct.unpack(">H", header[16:18])[0], struct.unpack(">I", header[28:32])[0]
-    expected = (65536 if page == 1 else page) * pages
-    if size < expected and not Path(f"{path}-wal").exists():
-        raise StoreCorrupt(
-            f"{path} is cut off: {size} of {expected} bytes are there; restore a copy, or move it and index again",
-            details={"path": str(path), "bytes": size, "expected": expected},
-        )
+def _fault(path: Path, error: apsw.Error) -> StoreError:
+    """The error of a store that says what happened to this file and what to do next."""
+    details = {"path": str(path), "sqlite": str(error)}
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(
+                f"{path} is being written by another process; try again, or end that process", details=details
+            )
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreCorrupt(
+                f"{path} is damaged or is not a database; restore a copy, or move it away and index again",
+                details=details,
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StoreReadOnly(f"{path} cannot be written; make the file and its folder writable", details=details)
+        case apsw.CantOpenError():
+            return StoreError(f"{path} cannot be opened; check that the folder exists and is writable", details=details)
+        case apsw.FullError():
+            return StoreError(f"no room left to write {path}; free some space and try again", details=details)
+        case _:
+            return StoreError(f"{path}: {error}", details=details)

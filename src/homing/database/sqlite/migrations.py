@@ -1,50 +1,134 @@
-"""A database file grows by numbered steps, each applied once and never changed after a release.
+"""A database file: made in one step, recognised as ours, and grown by numbered steps.
 
-Several components keep their tables in one file (the store, the queue, documents, models); each numbers its own steps.
-`migrations` remembers which were applied. A file made by a newer Homing is refused rather than misread.
+A new file is made aside and put in place, so whoever looks sees no file or a whole one. Several components keep their
+tables in one file (the store, the queue, documents, models); each numbers its own steps, which are applied once and
+never changed after a release. `migrations` remembers which were applied. A file made by a newer Homing is refused
+rather than misread.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import os
+import re
+import secrets
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 
-from homing.database.database import Step
-from homing.database.sqlite.rows import rows
-from homing.database.sqlite.statements import definitions
-from homing.errors import StoreCorrupt, StoreReadOnly, StoreTooNew, StoreTooOld
-
-if TYPE_CHECKING:
-    from homing.database.sqlite.database import SqliteTransaction
+from homing.database.database import Step, Transaction
+from homing.errors import InvalidArgument, StoreCorrupt, StoreReadOnly, StoreTooNew, StoreTooOld
 
 logger = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x484F4D49
 """Marks a file as ours: HOMI."""
 
-FORMAT = 3
+FORMAT = 4
 """`user_version`: how the file as a whole is laid out. Components evolve without changing it."""
 
+APPLIED = "SELECT coalesce(max(number), 0) FROM migrations WHERE component = ?"
+"""How many steps of a component were applied."""
 
-def mark(connection: apsw.Connection) -> None:
-    """Make an empty file one of ours, inside a transaction."""
-    connection.execute(
-        "CREATE TABLE migrations(component TEXT NOT NULL, number INTEGER NOT NULL, "
-        "applied TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY(component, number)) WITHOUT ROWID"
-    )
-    connection.pragma("application_id", APPLICATION_ID)
-    connection.pragma("user_version", FORMAT)
+_TYPES = {
+    "INT64": "INTEGER",
+    "FLOAT64": "REAL",
+    "BYTES": "BLOB",
+    "IDENTITY": "INTEGER PRIMARY KEY AUTOINCREMENT",
+}
+_TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
+
+
+def prepare_folder(path: Path) -> None:
+    """Make the folder that a file is to be in."""
+    if path.is_dir():
+        raise InvalidArgument(f"{path} is a folder; give the path of a file in it, like {path / 'homing.db'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreReadOnly(
+            f"the folder {path.parent} cannot be created: {error.strerror}", details={"path": str(path)}
+        ) from error
+
+
+def check_length(path: Path) -> None:
+    """A file shorter than its header says was cut off; SQLite itself would notice only when it reads a missing page.
+
+    Where a log exists the file may rightly be short: the missing pages are in the log.
+    """
+    if not path.exists() or Path(f"{path}-wal").exists():
+        return
+    try:
+        with path.open("rb") as file:
+            header = file.read(32)
+            size = file.seek(0, os.SEEK_END)
+    except PermissionError as error:
+        raise StoreReadOnly(f"{path} cannot be read: {error.strerror}", details={"path": str(path)}) from error
+    if not size:
+        # A new file is made aside and renamed, so nobody ever sees an empty one of ours.
+        raise StoreCorrupt(f"{path} is empty; restore a copy, or move it and begin anew", details={"path": str(path)})
+    if size < 100 or not header.startswith(b"SQLite format 3\0"):
+        raise StoreCorrupt(f"{path} is not a database; give another path, or move it away", details={"path": str(path)})
+    page, pages = struct.unpack(">H", header[16:18])[0], struct.unpack(">I", header[28:32])[0]
+    expected = (65536 if page == 1 else page) * pages
+    if size < expected and not Path(f"{path}-wal").exists():
+        raise StoreCorrupt(
+            f"{path} is cut off: {size} of {expected} bytes are there; restore a copy, or move it and index again",
+            details={"path": str(path), "bytes": size, "expected": expected},
+        )
+
+
+def create(path: Path) -> None:
+    """Make an empty database; where somebody else was faster, theirs stays."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        # For whoever runs this alone: it will hold what people write.
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        _fill(draft)
+        _put_in_place(draft, path)
+    except OSError as error:
+        raise StoreReadOnly(
+            f"{path} cannot be created; make the folder {path.absolute().parent} writable",
+            details={"path": str(path)},
+        ) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def _fill(draft: Path) -> None:
+    connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        with connection:
+            connection.execute(
+                "CREATE TABLE migrations(component TEXT NOT NULL, number INTEGER NOT NULL, "
+                "applied TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY(component, number)) WITHOUT ROWID"
+            )
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", FORMAT)
+    finally:
+        # The log is folded into the file and removed.
+        connection.close()
+
+
+def _put_in_place(draft: Path, path: Path) -> None:
+    with suppress(FileExistsError):
+        try:
+            os.link(draft, path)
+        except OSError as error:
+            if isinstance(error, FileExistsError) or path.exists():
+                raise FileExistsError from error
+            # A file system without links; of two processes that create the file here at once, the second wins.
+            draft.rename(path)
 
 
 def check_ours(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that is not ours, or of another format than ours."""
-    [(application, version)] = rows(
-        connection, "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
-    )
+    application, version = connection.pragma("application_id"), connection.pragma("user_version")
     details = {"path": str(path), "found": version, "known": FORMAT}
     if application != APPLICATION_ID:
         raise StoreCorrupt(
@@ -62,44 +146,36 @@ def check_ours(connection: apsw.Connection, path: Path) -> None:
         )
 
 
-def migrate(transaction: SqliteTransaction, path: Path, component: str, steps: Sequence[Step]) -> None:
-    """Bring a component's tables up to date. Many processes may do so at once: one of them does the work."""
-    connection = transaction.connection
-    if _check_applied(connection, path, component, len(steps)) == len(steps):
-        return
-    if connection.readonly("main"):
-        raise StoreReadOnly(f"{path} needs an upgrade but cannot be written; make it writable and open it once")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Another process may have done it while this one waited for the lock.
-        done = _check_applied(connection, path, component, len(steps))
-        for number, step in enumerate(steps[done:], start=done + 1):
-            if isinstance(step, str):
-                for definition in definitions(step):
-                    connection.execute(definition)
-            else:
-                step(transaction)
-            connection.execute("INSERT INTO migrations(component, number) VALUES (?, ?)", (component, number))
-            logger.info("%s: applied step %d of %s", path, number, component)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def applied(connection: apsw.Connection, component: str) -> int:
-    """How many steps of a component were applied."""
-    [(number,)] = rows(connection, "SELECT coalesce(max(number), 0) FROM migrations WHERE component = ?", (component,))
-    return int(number)
-
-
-def _check_applied(connection: apsw.Connection, path: Path, component: str, known: int) -> int:
+def check_applied(connection: apsw.Connection, path: Path, component: str, known: int) -> int:
     """How many steps were applied; refuses more than this Homing knows."""
-    found = applied(connection, component)
+    found = int(connection.execute(APPLIED, (component,)).get)
     if found > known:
         raise StoreTooNew(
             f"{path}: {component!r} is at step {found}, this Homing knows {known}; upgrade Homing to open it",
             details={"path": str(path), "component": component, "found": found, "known": known},
         )
     return found
+
+
+def apply(transaction: Transaction, path: Path, component: str, steps: Sequence[Step]) -> None:
+    """Apply the steps that were not applied yet, perhaps by another process a moment ago."""
+    connection: apsw.Connection = transaction.connection
+    done = check_applied(connection, path, component, len(steps))
+    for number, step in enumerate(steps[done:], start=done + 1):
+        if isinstance(step, str):
+            for definition in _definitions(step):
+                connection.execute(definition)
+        else:
+            step(transaction)
+        connection.execute("INSERT INTO migrations(component, number) VALUES (?, ?)", (component, number))
+        logger.info("%s: applied step %d of %s", path, number, component)
+
+
+def _definitions(step: str) -> Iterator[str]:
+    """The statements of a migration. Tables refuse values of another type than they were declared with."""
+    for part in step.split(";"):
+        declared = _TYPE.sub(lambda found: _TYPES[found[0]], part).strip()
+        if declared.startswith("CREATE TABLE") and declared.endswith(")"):
+            declared += " STRICT"
+        if declared:
+            yield declared

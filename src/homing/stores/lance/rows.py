@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 from homing.records import Match, Metadata, VectorRecord, text_hash
-from homing.stores.arguments import is_encodable
-from homing.stores.attributes import attributes
-from homing.stores.batches import Batch
+from homing.stores.arguments import Batch, is_encodable
+from homing.stores.filters import attributes
 from homing.stores.lance.database import key_field
 from homing.stores.lance.engine import ArrowSchema, ArrowTable, arrow
 from homing.text.tokens import tokens

@@ -14,8 +14,7 @@ from weakref import WeakKeyDictionary
 from homing.database import Transaction
 from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
-from homing.stores.batches import batches
+from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import matches, wanted
 from homing.stores.lance import reading, text_search, vector_search, writing
 from homing.stores.lance.catalog import Catalog, Entry

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
-from homing.stores.batches import Batch
+from homing.stores.arguments import Batch
 from homing.stores.lance.catalog import Catalog, Entry, new_table_name
 from homing.stores.lance.database import Database, Table, any_of, words_index
 from homing.stores.lance.engine import ArrowTable, arrow

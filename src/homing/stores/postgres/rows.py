@@ -25,7 +25,7 @@ import numpy.typing as npt
 from homing.database.postgres.driver import Connection, packed
 from homing.records import VectorRecord
 from homing.stores.arguments import is_encodable
-from homing.stores.attributes import attributes, canonical
+from homing.stores.filters import attributes, canonical
 from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.schema import vector_table
 from homing.text.tokens import tokens

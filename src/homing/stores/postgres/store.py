@@ -15,8 +15,7 @@ from homing.database.postgres.schema import enable_row_security
 from homing.database.postgres.sessions import T, Work
 from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
-from homing.stores.batches import batches
+from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text, checked_user
 from homing.stores.filters import wanted
 from homing.stores.postgres import checkup, reading, text_search, vector_search, writing
 from homing.stores.postgres.collection import (
@@ -33,7 +32,6 @@ from homing.stores.postgres.indexing import Indexing
 from homing.stores.postgres.reading import SHOWN, match
 from homing.stores.postgres.schema import COMPONENT, STEPS
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
-from homing.stores.users import checked_user
 from homing.vectors import Vector, as_vector
 
 PAGE = 500

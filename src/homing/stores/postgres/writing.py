@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from homing.database.postgres.driver import Connection
 from homing.errors import InvalidArgument
 from homing.records import VectorRecord, text_hash
-from homing.stores.batches import Batch
+from homing.stores.arguments import Batch
 from homing.stores.postgres.collection import (
     ALONE,
     Collection,

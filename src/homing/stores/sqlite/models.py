@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, InvalidArgument
-from homing.stores.sqlite import keywords, segments, vectors
-from homing.stores.sqlite.schema import create_space, empty_space, vector_table
-from homing.stores.sqlite.writing import Collection
+from homing.stores.sqlite import segments, vectors
+from homing.stores.sqlite.reading import RANGE, Collection, first_key, vector_table
 from homing.stores.store import ModelInfo, NewVector
 from homing.vectors import normalise
 
@@ -33,7 +32,7 @@ def put(connection: apsw.Connection, collection: Collection, model: str, given: 
             "give the model an identity that says its width",
             details={"expected": held[model], "actual": width},
         )
-    space = create_space(connection, model, width)
+    space = vectors.create_space(connection, model, width)
     by_id = {one.id: one for one in given}
     there = rows(
         connection,
@@ -74,38 +73,42 @@ def missing(connection: apsw.Connection, collection: Collection, model: str, aft
     return [name for (name,) in found]
 
 
-def serve(connection: apsw.Connection, name: str, collection: Collection, model: str) -> None:
+def serve(connection: apsw.Connection, collection: Collection, model: str) -> None:
     """Let a model serve the collection."""
     space = _find(connection, collection, model)
     if space is None:
-        raise InvalidArgument(f"collection {name!r} has no vectors of {model!r}; embed it with that model first")
+        raise InvalidArgument(
+            f"collection {collection.name!r} has no vectors of {model!r}; embed it with that model first"
+        )
     connection.execute("UPDATE collections SET space = ? WHERE id = ?", (space, collection.id))
 
 
-def discard(connection: apsw.Connection, name: str, collection: Collection, model: str) -> int:
+def discard(connection: apsw.Connection, collection: Collection, model: str) -> int:
     """Let go of a model's vectors."""
     for space, info in _spaces(connection, collection):
         if info.model == model:
             if info.served:
-                raise InvalidArgument(f"{model!r} serves collection {name!r}; let another model serve it first")
-            _discard(connection, collection, space, info.dimensions)
+                raise InvalidArgument(
+                    f"{model!r} serves collection {collection.name!r}; let another model serve it first"
+                )
+            _empty(connection, collection, space, info.dimensions)
             return info.embedded
     return 0
 
 
-def _discard(connection: apsw.Connection, collection: Collection, space: int, dimensions: int) -> None:
+def _empty(connection: apsw.Connection, collection: Collection, space: int, dimensions: int) -> None:
     segments.forget(connection, collection.id, space)
-    start = keywords.first_key(collection.id)
+    start = first_key(collection.id)
     keys = rows(
         connection,
         "DELETE FROM embeddings WHERE space = ? AND record >= ? AND record < ? RETURNING record",
-        (space, start, start + keywords.RANGE),
+        (space, start, start + RANGE),
     )
     if rows(connection, "SELECT 1 FROM matrices WHERE space = ? LIMIT 1", (space,)):
         connection.executemany(f"DELETE FROM {vector_table(space)} WHERE record = ?", keys)
     else:
         # vec0 gives the room of deleted rows back only with the whole table.
-        empty_space(connection, space, dimensions)
+        vectors.empty_space(connection, space, dimensions)
 
 
 def _spaces(connection: apsw.Connection, collection: Collection) -> list[tuple[int, ModelInfo]]:

@@ -1,20 +1,227 @@
-"""Records read back by key, by id, and in order."""
+"""What the tables hold, read back: collections, which records pass a filter, and the records themselves."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import apsw
+import numpy as np
 
-from homing.database.sqlite.rows import Row, rows
+from homing.database import Row
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.database import rows
 from homing.records import VectorRecord
-from homing.stores.filters import Filter, Has
-from homing.stores.sqlite import vectors
-from homing.stores.sqlite.batch import read_text
-from homing.stores.sqlite.filtering import matching
-from homing.stores.sqlite.writing import Collection
+from homing.stores.arguments import is_encodable
+from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Filter, Has, Not
+from homing.stores.sqlite.segments import Counters, Keys
 from homing.vectors import Vector
+
+COUNTED = 10_000
+"""How far the records of a pair are counted at least, to see which pair is the rarest."""
+REMEMBERED = 1_000
+"""Filters whose estimates are kept."""
+
+RANGE = 2**40
+"""Keys of a collection: its id times this, and up. More than it will ever use."""
+
+VECTOR = "substr(c.vectors, k.chunk_offset * ?1 + 1, ?1)"
+"""The vector that `joined_vectors` finds, where ?1 is four times its width."""
+
+Text = str | bytes
+"""A text as a column holds it: as it is, or as bytes where UTF-8 cannot hold it."""
+Binding = str | int | float | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection, and where the vectors stand that serve it; None where there are none."""
+
+    id: int
+    name: str
+    records: int
+    counters: Counters | None = None
+
+    @property
+    def space(self) -> int | None:
+        """The space of the model that serves it."""
+        return None if self.counters is None else self.counters.space
+
+    @property
+    def model(self) -> str:
+        """The model that serves it; empty where nothing has a vector."""
+        return self.counters.model if self.counters is not None and self.counters.live else ""
+
+    @property
+    def pending(self) -> int:
+        """How many records have no vector of that model."""
+        return self.records - (self.counters.live if self.counters is not None else 0)
+
+
+def first_key(collection: int) -> int:
+    """Where the keys of a collection begin; they end where those of the next would."""
+    return collection * RANGE
+
+
+def find_collection(connection: apsw.Connection, name: str) -> Collection | None:
+    """The collection of that name, if there is one."""
+    row = connection.execute(
+        "SELECT c.id, c.records, m.space, s.model, s.dimensions, m.epoch, m.last_segment, m.last_removal, m.live, "
+        "m.dead FROM collections c LEFT JOIN spaces s ON s.id = c.space "
+        "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space WHERE c.name = ?",
+        (name,),
+    ).fetchone()
+    if row is None:
+        return None
+    number, records, space, *rest = row
+    return Collection(number, name, records, None if space is None else Counters(number, space, *rest))
+
+
+class Catalog:
+    """What is known of collections, read once for as long as nobody writes to the file. Safe to call from threads."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+        self._known: WeakKeyDictionary[apsw.Connection, tuple[int, dict[str, Collection | None]]] = WeakKeyDictionary()
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[tuple[apsw.Connection, Collection | None]]:
+        """A transaction, and a collection as that transaction sees it."""
+        with self._database.reading() as connection:
+            # What is read first fixes what the transaction sees. The number means something to this connection alone.
+            version = connection.pragma("data_version")
+            seen, found = self._known.get(connection, (None, {}))
+            if seen != version:
+                found = {}
+                self._known[connection] = (version, found)
+            if name not in found:
+                found[name] = find_collection(connection, name)
+            yield connection, found[name]
+
+
+_HAS = "collection = ? AND key = ? AND value IN (SELECT value FROM json_each(?))"
+
+
+def conditions(collection: int, asked: Filter, record: str, lead: Has | None = None) -> tuple[str, list[Binding]]:
+    """`AND …` for each condition of a filter, on the column that holds the key of a record.
+
+    The records of `lead`, one of its pairs, are named beforehand: cheaper to ask, where those are few.
+    """
+    sql, bindings = "", list[Binding]()
+    if lead is not None:
+        sql += f" AND {record} IN (SELECT record FROM attributes WHERE {_HAS})"
+        bindings += _bound(collection, lead)
+    for one in asked:
+        if one is not lead:
+            part, bound = _condition(collection, one, record)
+            sql += f" AND {part}"
+            bindings += bound
+    return sql, bindings
+
+
+def matching(connection: apsw.Connection, collection: int, asked: Filter, lead: Has | None) -> Keys:
+    """The keys of all records that pass a filter; `lead` is the rarest of its pairs."""
+    if lead is None:
+        rest, bindings = conditions(collection, asked, "r.key")
+        sql = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}"
+        return _keys(rows(connection, sql, (collection, *bindings)))
+    # The others are looked up for what it lets through.
+    rest, bindings = conditions(collection, tuple(one for one in asked if one is not lead), "a.record")
+    sql = f"SELECT DISTINCT a.record FROM attributes a WHERE {_HAS}{rest}"
+    return _keys(rows(connection, sql, (*_bound(collection, lead), *bindings)))
+
+
+def passing(connection: apsw.Connection, collection: int, asked: Filter, records: Keys) -> Keys:
+    """Those of these records that pass a filter."""
+    rest, bindings = conditions(collection, asked, "given.value")
+    sql = f"SELECT given.value FROM json_each(?) AS given WHERE 1{rest}"
+    return _keys(rows(connection, sql, (json.dumps(records.tolist()), *bindings)))
+
+
+def _keys(found: list[Row]) -> Keys:
+    return np.sort(np.array([key for (key,) in found], np.int64))
+
+
+def _condition(collection: int, one: Condition, record: str) -> tuple[str, list[Binding]]:
+    match one:
+        case Has():
+            return f"EXISTS (SELECT 1 FROM attributes WHERE {_HAS} AND record = {record})", _bound(collection, one)
+        case Exists(key):
+            return f"EXISTS ({_values(record)})", [_name(key)]
+        case Compares(key, sign, value):
+            kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
+            # A list is met when one of its items is.
+            items = ", json_each(CASE v.type WHEN 'array' THEN v.value ELSE json_array(v.value) END) item"
+            known = "v.type NOT IN ('true', 'false', 'null', 'object')"
+            sql = f"{_values(record, items)} AND {known} AND item.type IN {kinds} AND item.value {sign} ?"
+            return f"EXISTS ({sql})", [_name(key), value]
+        case Not(part):
+            sql, bindings = _condition(collection, part, record)
+            return f"NOT {sql}", bindings
+        case AnyOf(parts) | AllOf(parts):
+            found = [_condition(collection, part, record) for part in parts]
+            joint = " OR " if isinstance(one, AnyOf) else " AND "
+            return f"({joint.join([sql for sql, _ in found])})", [value for _, bound in found for value in bound]
+
+
+def _values(record: str, items: str = "") -> str:
+    """SQL for the value of a key in the metadata of a record, and for its items."""
+    return f"SELECT 1 FROM records m, json_each(m.metadata) v{items} WHERE m.key = {record} AND v.key = ?"
+
+
+def _name(key: str) -> str:
+    # Half a surrogate pair is written escaped, and read back as a character of replacement: it is found by nothing.
+    return key.encode("utf-8", "replace").decode()
+
+
+def _bound(collection: int, pair: Has) -> list[Binding]:
+    return [collection, stored_text(pair.key), json.dumps(pair.values)]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The rarest pair of a filter, and how many records have it, counted up to a border; `of` is of how many."""
+
+    pair: Has | None
+    count: int
+    of: int
+
+
+class Estimates:
+    """How many records a filter lets through, about: what decides how a search goes about it, and nothing else.
+
+    They were made a while ago, and cost at most some time when they are wrong.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, Filter], Estimate] = {}
+
+    def of(self, connection: apsw.Connection, collection: int, records: int, asked: Filter) -> Estimate:
+        """How many records of a collection pass; made anew once it has grown or shrunk by a tenth."""
+        found = self._held.get((collection, asked))
+        if found is None or abs(records - found.of) > found.of // 10:
+            found = _counted(connection, collection, records, asked)
+            if len(self._held) >= REMEMBERED:
+                self._held.clear()
+            self._held[collection, asked] = found
+        return found
+
+
+def _counted(connection: apsw.Connection, collection: int, records: int, asked: Filter) -> Estimate:
+    """Counted in one statement."""
+    pairs = [one for one in asked if isinstance(one, Has)]
+    if not pairs:
+        return Estimate(None, records, records)
+    counts = [f"(SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?))"] * len(pairs)
+    border = max(COUNTED, records // 10)
+    bindings = [value for pair in pairs for value in (*_bound(collection, pair), border)]
+    [found] = rows(connection, f"SELECT {', '.join(counts)}", bindings)
+    count, at = min((count, at) for at, count in enumerate(found))
+    return Estimate(pairs[at], count, records)
+
 
 _COLUMNS = "key, id, metadata, keywords, text"
 _OF_IDS = "collection = ? AND id IN (SELECT value FROM json_each(?))"
@@ -26,58 +233,85 @@ def texts_of(connection: apsw.Connection, collection: Collection, ids: Sequence[
         connection,
         f"SELECT id, text FROM records WHERE {_OF_IDS} AND NOT EXISTS (SELECT 1 FROM spaces s "
         "JOIN embeddings e ON e.space = s.id WHERE s.model = ? AND e.record = records.key)",
-        (collection.id, json.dumps(list(ids)), lacking),
+        (collection.id, json.dumps(ids), lacking),
     )
     return {name: read_text(text) for name, text in found}
 
 
 def records_with_ids(
-    connection: apsw.Connection, name: str, collection: Collection, ids: Sequence[str], *, embeddings: bool = True
+    connection: apsw.Connection, collection: Collection, ids: Sequence[str], *, embeddings: bool
 ) -> list[VectorRecord]:
     """The records of these ids that exist; without `embeddings`, without their vectors."""
-    found = rows(connection, f"SELECT {_COLUMNS} FROM records WHERE {_OF_IDS}", (collection.id, json.dumps(list(ids))))
-    return _whole(connection, name, collection, found) if embeddings else [_record(name, row) for row in found]
+    found = rows(connection, f"SELECT {_COLUMNS} FROM records WHERE {_OF_IDS}", (collection.id, json.dumps(ids)))
+    return _records(connection, collection, found, embeddings=embeddings)
 
 
-def records_after(
-    connection: apsw.Connection, name: str, collection: Collection, after: str, count: int
-) -> list[VectorRecord]:
+def records_after(connection: apsw.Connection, collection: Collection, after: str, count: int) -> list[VectorRecord]:
     """The next records in the order of their ids."""
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM records WHERE collection = ? AND id > ? ORDER BY id LIMIT ?",
         (collection.id, after, count),
     )
-    return _whole(connection, name, collection, found)
+    return _records(connection, collection, found, embeddings=True)
 
 
 def ids_of(connection: apsw.Connection, collection: Collection, asked: Filter) -> list[str]:
     """Every id that passes a filter, in order."""
     if not asked:
-        statement = "SELECT id FROM records WHERE collection = ? ORDER BY id"
-        return [name for (name,) in rows(connection, statement, (collection.id,))]
-    lead = next((one for one in asked if isinstance(one, Has)), None)
-    keys = json.dumps(matching(connection, collection.id, asked, lead).tolist())
-    statement = "SELECT id FROM records WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
-    return [name for (name,) in rows(connection, statement, (keys,))]
+        found = rows(connection, "SELECT id FROM records WHERE collection = ? ORDER BY id", (collection.id,))
+    else:
+        lead = next((one for one in asked if isinstance(one, Has)), None)
+        keys = json.dumps(matching(connection, collection.id, asked, lead).tolist())
+        sql = "SELECT id FROM records WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
+        found = rows(connection, sql, (keys,))
+    return [name for (name,) in found]
 
 
-def _whole(connection: apsw.Connection, name: str, collection: Collection, found: list[Row]) -> list[VectorRecord]:
-    if collection.space is None or not found:
-        return [_record(name, row) for row in found]
-    [(model, dimensions)] = rows(connection, "SELECT model, dimensions FROM spaces WHERE id = ?", (collection.space,))
-    held = vectors.read(connection, collection.space, dimensions, [row[0] for row in found])
-    return [_record(name, row, held.get(row[0]), model) for row in found]
+def _records(
+    connection: apsw.Connection, collection: Collection, found: list[Row], *, embeddings: bool
+) -> list[VectorRecord]:
+    held: dict[int, Vector] = {}
+    if embeddings and found and collection.counters is not None:
+        blobs = stored_vectors(connection, collection.counters, [row[0] for row in found], "r.key")
+        held = {key: np.frombuffer(blob, "<f4").astype(np.float32, copy=False) for key, blob in blobs}
+    return [
+        VectorRecord(
+            id=name,
+            collection=collection.name,
+            embedding=held.get(key),
+            metadata=json.loads(metadata),
+            text=read_text(text),
+            model=collection.model if key in held else "",
+            keywords=None if keywords is None else read_text(keywords),
+        )
+        for key, name, metadata, keywords, text in found
+    ]
 
 
-def _record(name: str, row: Row, vector: Vector | None = None, model: str = "") -> VectorRecord:
-    _, record, metadata, keywords, text = row
-    return VectorRecord(
-        id=record,
-        collection=name,
-        embedding=vector,
-        metadata=json.loads(metadata),
-        text=read_text(text),
-        model=model if vector is not None else "",
-        keywords=None if keywords is None else read_text(keywords),
-    )
+def stored_vectors(connection: apsw.Connection, counters: Counters, keys: Sequence[int], column: str) -> list[Row]:
+    """A column of those of these records that have a vector, and the vector, in one statement."""
+    sql = f"SELECT {column}, {VECTOR} FROM json_each(?2) AS given JOIN records r ON r.key = given.value "
+    return rows(connection, sql + joined_vectors(counters.space), (4 * counters.dimensions, json.dumps(keys)))
+
+
+def joined_vectors(space: int, join: str = "JOIN") -> str:
+    """Joins the vectors of a space, as `VECTOR` reads them, to records."""
+    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once.
+    table = vector_table(space)
+    return f"{join} {table}_rowids k ON k.rowid = r.key {join} {table}_vector_chunks00 c ON c.rowid = k.chunk_id"
+
+
+def vector_table(space: int) -> str:
+    """The vec0 table that holds the vectors of a space."""
+    return f"vectors_{int(space)}"
+
+
+def stored_text(text: str) -> Text:
+    """A text as a column holds it."""
+    return text if is_encodable(text) else text.encode("utf-8", "surrogatepass")
+
+
+def read_text(stored: Text) -> str:
+    """The text that `stored_text` kept."""
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")

@@ -1,19 +1,29 @@
-"""The tables of the store. Steps are only ever added: what was released is never edited."""
+"""The tables of the store, and whether they agree: for every record one entry in each index, and nothing else."""
 
 from __future__ import annotations
 
-import apsw
+from collections.abc import Iterator
 
-from homing.database.database import Step
+import apsw
+import numpy as np
+
+from homing.database import Step
+from homing.database.sqlite.database import rows
+from homing.errors import StoreCorrupt
+from homing.records import text_hash
+from homing.stores.postings.segment import counted
+from homing.stores.sqlite import segments, words
+from homing.stores.sqlite.reading import read_text, vector_table
+from homing.stores.sqlite.writing import checksum
+from homing.text.tokens import tokens
 
 COMPONENT = "store"
 
-CHUNK = 16
-"""Rows in a chunk of a vec0 table. Vectors are looked up one by one, and a lookup walks through its chunk."""
-
+# Steps are only ever added: what was released is never edited.
+#
 # A record's key is never used twice, not even by a new version of the same record, so whoever follows the file by keys
-# cannot mistake one for another. Each collection has a range of keys (keywords.py, which also makes its own tables, one
-# by one). Texts are TEXT, or a BLOB where UTF-8 cannot hold them (half a surrogate pair).
+# cannot mistake one for another. Each collection has a range of keys (reading.py). Texts are TEXT, or a BLOB where
+# UTF-8 cannot hold them (half a surrogate pair).
 #
 # `hash` names the text, `checksum` guards what else a row holds. A collection that was dropped has no name any more and
 # frees its room in portions.
@@ -22,7 +32,8 @@ CHUNK = 16
 # be held side by side. `embeddings` says which record has a vector where, and of which text. The space of a collection
 # is the one that serves it.
 #
-# segments, removals and matrices are the small copy that searches read into memory; see segments.py.
+# segments, removals and matrices are the small copy that searches read into memory (segments.py); word_segments,
+# word_pieces and word_removals are the keyword index (words.py).
 _RECORDS = """
 CREATE TABLE spaces(
     id INTEGER PRIMARY KEY, model TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE(model, dimensions)
@@ -58,35 +69,133 @@ CREATE TABLE removals(
     id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, space INTEGER NOT NULL, records BLOB NOT NULL
 ) STRICT;
 CREATE INDEX removals_by_matrix ON removals(collection, space, id);
+CREATE TABLE word_segments(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, texts INTEGER NOT NULL,
+    postings INTEGER NOT NULL, header BLOB NOT NULL
+) STRICT;
+CREATE INDEX word_segments_by_collection ON word_segments(collection, id, texts, postings);
+CREATE TABLE word_pieces(
+    segment INTEGER NOT NULL, number INTEGER NOT NULL, postings BLOB NOT NULL, UNIQUE(segment, number)
+) STRICT;
+CREATE TABLE word_removals(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL, texts INTEGER NOT NULL, keys BLOB NOT NULL
+) STRICT;
+CREATE INDEX word_removals_by_collection ON word_removals(collection, id);
 """
 
 STEPS: tuple[Step, ...] = (_RECORDS,)
 
 
-def vector_table(space: int) -> str:
-    """The vec0 table that holds the vectors of a space."""
-    return f"vectors_{int(space)}"
+def findings(connection: apsw.Connection) -> Iterator[str]:
+    """What is wrong, a sentence each. Reads everything: seconds for a million records."""
+    damage = [text for (text,) in rows(connection, "PRAGMA quick_check(5)") if text != "ok"]
+    if damage:
+        yield f"the file is damaged: {'; '.join(damage)}"
+        return
+    yield from _records(connection)
+    for collection, name in rows(connection, "SELECT id, name FROM collections WHERE name IS NOT NULL"):
+        yield from _texts(connection, collection, name)
+    for space, model, dimensions in rows(connection, "SELECT id, model, dimensions FROM spaces"):
+        yield from _vectors(connection, space, model)
+        for collection, name in rows(
+            connection,
+            "SELECT c.id, c.name FROM matrices m JOIN collections c ON c.id = m.collection WHERE m.space = ?",
+            (space,),
+        ):
+            yield from _codes(connection, collection, name, space, dimensions)
 
 
-def create_space(connection: apsw.Connection, model: str, dimensions: int) -> int:
-    """The space of a model identity, with its table, made where it does not exist yet."""
-    found = connection.execute("SELECT id FROM spaces WHERE model = ? AND dimensions = ?", (model, dimensions)).get
-    if found is not None:
-        return int(found)
-    connection.execute("INSERT INTO spaces(model, dimensions) VALUES (?, ?)", (model, dimensions))
-    space = connection.last_insert_rowid()
-    _create_table(connection, space, dimensions)
-    return space
+def sizes(connection: apsw.Connection) -> dict[str, int]:
+    """Bytes by what they hold: texts, vectors, codes, keywords, filters, and everything else."""
+    found = dict.fromkeys(("texts", "vectors", "codes", "keywords", "filters", "other"), 0)
+    for name, size in rows(connection, "SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE"):
+        found[next((part for start, part in _PARTS.items() if start in name), "other")] += size
+    return found
 
 
-def empty_space(connection: apsw.Connection, space: int, dimensions: int) -> None:
-    """Remove every vector of a space, and the room they take."""
-    connection.execute(f"DROP TABLE {vector_table(space)}")
-    _create_table(connection, space, dimensions)
+_PARTS = {
+    "word_": "keywords",
+    "records": "texts",
+    "vectors_": "vectors",
+    "embeddings": "vectors",
+    "segments": "codes",
+    "removals": "codes",
+    "attributes": "filters",
+}
 
 
-def _create_table(connection: apsw.Connection, space: int, dimensions: int) -> None:
-    connection.execute(
-        f"CREATE VIRTUAL TABLE {vector_table(space)} USING vec0("
-        f"record INTEGER PRIMARY KEY, embedding float[{int(dimensions)}] distance_metric=cosine, chunk_size={CHUNK})"
+def _records(connection: apsw.Connection) -> Iterator[str]:
+    for name, count, there in rows(
+        connection,
+        "SELECT c.name, c.records, (SELECT count(*) FROM records r WHERE r.collection = c.id) AS there "
+        "FROM collections c WHERE c.records <> there",
+    ):
+        yield f"collection {name!r} counts {count} records and has {there}"
+    for condition, sentence in (
+        ("records WHERE collection NOT IN (SELECT id FROM collections)", "records belong to no collection"),
+        ("attributes WHERE record NOT IN (SELECT key FROM records)", "attributes belong to no record"),
+        ("embeddings WHERE record NOT IN (SELECT key FROM records)", "vectors belong to no record"),
+    ):
+        yield from _counted(connection, condition, sentence)
+
+
+def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
+    """Whether each row is what was written, and the keyword index holds the words of each text and no others."""
+    try:
+        indexed = dict(words.contents(connection, collection))
+    except StoreCorrupt:
+        yield f"the keyword index of collection {name!r} is damaged"
+        return
+    for key, record, metadata, keywords_, text, digest, guard in connection.execute(
+        "SELECT key, id, metadata, keywords, text, hash, checksum FROM records WHERE collection = ?", (collection,)
+    ):
+        try:
+            whole = read_text(text)
+            intact = text_hash(whole) == digest and checksum(metadata, keywords_) == guard
+        except UnicodeError:
+            intact = False
+        held = indexed.pop(key, {})
+        if not intact:
+            yield f"record {record!r} of collection {name!r} is damaged"
+        elif held != counted(tokens(whole if keywords_ is None else read_text(keywords_))):
+            yield f"the keyword index does not hold the words of record {record!r} of collection {name!r}"
+    if indexed:
+        yield f"{len(indexed)} entries of the keyword index of collection {name!r} belong to no record"
+
+
+def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[str]:
+    # vec0's own list of what it holds: reading the vectors themselves would take a hundred times as long.
+    held = f"{vector_table(space)}_rowids"
+    mine = f"embeddings e WHERE e.space = {space}"
+    for condition, sentence in (
+        (f"{mine} AND e.record NOT IN (SELECT rowid FROM {held})", "are missing from the vector table"),
+        (f"{held} WHERE rowid NOT IN (SELECT e.record FROM {mine})", "belong to no record"),
+        (
+            f"{mine} AND e.text_hash <> (SELECT hash FROM records WHERE key = e.record)",
+            "were made for another text than the record has",
+        ),
+    ):
+        yield from _counted(connection, condition, f"vectors of {model!r} {sentence}")
+
+
+def _codes(connection: apsw.Connection, collection: int, name: str, space: int, dimensions: int) -> Iterator[str]:
+    parts = segments.parts(connection, collection, space, dimensions)
+    there = np.concatenate([np.empty(0, np.int64), *(part.codes.records for part in parts)])
+    there = np.setdiff1d(there, segments.removed_after(connection, collection, space, 0))
+    found = rows(
+        connection,
+        "SELECT r.key FROM records r JOIN embeddings e ON e.record = r.key WHERE e.space = ? AND r.collection = ?",
+        (space, collection),
     )
+    expected = np.array([record for (record,) in found], np.int64)
+    if not np.array_equal(there, np.sort(expected)):
+        yield f"the search codes of collection {name!r} are for {len(there)} vectors, of which it has {len(expected)}"
+    [(live,)] = rows(connection, "SELECT live FROM matrices WHERE collection = ? AND space = ?", (collection, space))
+    if live != len(expected):
+        yield f"collection {name!r} counts {live} vectors and has {len(expected)}"
+
+
+def _counted(connection: apsw.Connection, condition: str, sentence: str) -> Iterator[str]:
+    [(number,)] = rows(connection, f"SELECT count(*) FROM {condition}")
+    if number:
+        yield f"{number} {sentence}"

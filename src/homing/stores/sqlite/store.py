@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,17 +12,14 @@ import apsw
 
 from homing.database import Transaction
 from homing.database.sqlite import SqliteDatabase
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import wanted
-from homing.stores.sqlite import checkup, dropping, models, reading, text_search, vector_search, vectors, writing
-from homing.stores.sqlite.batch import batches
-from homing.stores.sqlite.catalog import Catalog
-from homing.stores.sqlite.estimates import Estimates
-from homing.stores.sqlite.matrices import MEMORY, Matrices, Snapshot
-from homing.stores.sqlite.schema import COMPONENT, STEPS
+from homing.stores.postings.index import Index
+from homing.stores.sqlite import models, reading, schema, vectors, words, writing
+from homing.stores.sqlite.reading import Catalog, Collection, Estimates, find_collection
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Words
 from homing.vectors import Vector, as_vector
 
@@ -35,22 +33,24 @@ class SqliteStore:
 
     Vectors are kept at unit length, exactly; a search reads a one-byte-per-dimension copy held in memory (`memory`
     bounds it) and compares the best candidates exactly. Several processes may read and write the file at once; a search
-    sees everything that was committed before it began, by whomever.
+    sees everything that was committed before it began, by whomever. What a method promises is said in `Store`.
     """
 
     def __init__(
-        self, place: str | Path | SqliteDatabase, *, dimensions: int | None = None, memory: int = MEMORY
+        self, place: str | Path | SqliteDatabase, *, dimensions: int | None = None, memory: int = vectors.MEMORY
     ) -> None:
         self._owns = not isinstance(place, SqliteDatabase)
         self.database = place if isinstance(place, SqliteDatabase) else SqliteDatabase(place)
         self.dimensions = dimensions
-        self._matrices = Matrices(memory)
+        self._matrices = vectors.Matrices(memory)
         self._catalog = Catalog(self.database)
         self._estimates = Estimates()
+        self._words = Index()
+        self._merger = words.Merger(self.database)
         try:
-            self.database.migrate(COMPONENT, STEPS)
+            self.database.migrate(schema.COMPONENT, schema.STEPS)
             if not self.database.read_only:
-                dropping.free_room(self.database)
+                writing.free_room(self.database)
         except BaseException:
             self.close()
             raise
@@ -70,47 +70,43 @@ class SqliteStore:
         return self._matrices.bytes
 
     def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
-        """Write records; see `Store.write`. Everything that can be worked out is, before the file is locked."""
-        prepared = batches(records, self.dimensions)
-
-        def work(connection: apsw.Connection) -> int:
-            for batch in prepared:
-                writing.write(connection, batch)
-            return sum(len(batch.ids) for batch in prepared)
-
-        return self._changed(work, transaction) if prepared else 0
+        # Everything that can be worked out is, before the file is locked.
+        prepared = writing.batches(records, self.dimensions)
+        if prepared:
+            with self._writing(transaction) as connection:
+                due = [writing.write(connection, batch) for batch in prepared]
+            if True in due:
+                self._merger.wake()
+        return sum([len(batch.records) for batch in prepared])
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:
-        """Write records; see `VectorStore.upsert`."""
         return self.write(records)
 
     def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
-        """Remove records everywhere; see `Store.delete`."""
         checked_name(collection, "collection")
         unwanted = checked_names(ids, "id")
 
-        def work(connection: apsw.Connection) -> int:
-            found = writing.find_collection(connection, collection)
-            return 0 if found is None else writing.delete(connection, found.id, unwanted)
+        def work(connection: apsw.Connection, found: Collection) -> int:
+            return writing.delete(connection, found.id, unwanted)
 
-        return self._changed(work, transaction) if unwanted else 0
+        return self._change(collection, work, 0, transaction) if unwanted else 0
 
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`. It is gone at once; its room is freed in portions."""
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> int:
-            dropping.forget(connection, found)
+        def work(connection: apsw.Connection, found: Collection) -> int:
+            # Without its name nobody finds it any more, and a new one may have the name.
+            connection.execute("UPDATE collections SET name = NULL WHERE id = ?", (found.id,))
             return found.records
 
         count = self._change(collection, work, 0)
-        dropping.free_room(self.database)
+        writing.free_room(self.database)
         self._matrices.forget(collection)
         return count
 
     def search_vector(
         self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
     ) -> list[Near]:
-        """The nearest records; see `Store.search_vector`."""
         checked_name(collection, "collection")
         query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
         if not limit:
@@ -119,38 +115,34 @@ class SqliteStore:
             if snapshot is None:
                 return []
             _check_query(collection, snapshot, query, "" if options is None else options.model)
-            near = vector_search.search(connection, snapshot, query, limit, asked, self._estimates)
-            return [Near(name, 1 - distance) for distance, name in near]
+            return vectors.search(connection, snapshot, query, limit, asked, self._estimates)
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
-        """The records that share words with the query; see `Store.search_words`."""
         checked_text(query, "a query")
         limit, asked = checked_limit(limit), wanted(options)
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> Words:
-            return text_search.search(connection, found, query, limit, asked, self._estimates)
+        def work(connection: apsw.Connection, found: Collection) -> Words:
+            return words.search(connection, found, query, limit, asked, self._estimates, self._words)
 
         return self._look(collection, work, Words()) if limit else Words()
 
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
     ) -> list[Measured]:
-        """What both legs say of these records; see `Store.measure`."""
         asked = None if vector is None else as_vector(vector, dimensions=self.dimensions)
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> list[Measured]:
-            if asked is not None and found.dimensions:
-                _check_width(collection, found.dimensions, asked)
-            keys, near = vectors.measured(connection, found.id, found.space, ids, asked)
-            words = text_search.measure(connection, found, query, list(keys.values()))
-            return [Measured(name, near.get(name), words.get(keys[name], 0.0)) for name in ids if name in keys]
+        def work(connection: apsw.Connection, found: Collection) -> list[Measured]:
+            if asked is not None and found.counters is not None:
+                _check_width(collection, found.counters.dimensions, asked)
+            keys, near = vectors.measured(connection, found, ids, asked)
+            scores = words.measure(connection, found, query, list(keys.values()), self._words)
+            return [Measured(name, near.get(name), scores.get(keys[name], 0.0)) for name in ids if name in keys]
 
         return self._look(collection, work, []) if ids else []
 
     def search(
         self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The nearest records; see `VectorStore.search`."""
         near = {one.id: 1 - one.cosine for one in self.search_vector(collection, vector, limit, options)}
         return [
             Match(one.id, collection, near[one.id], one.metadata, one.text)
@@ -160,7 +152,6 @@ class SqliteStore:
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The records that share words with the query; see `VectorStore.search_text`."""
         scores = {one.id: one.bm25 for one in self.search_words(collection, query, limit, options).found}
         return [
             Match(one.id, collection, None, one.metadata, one.text, score=scores[one.id])
@@ -168,23 +159,20 @@ class SqliteStore:
         ]
 
     def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
-        """The records that exist, in the order asked for; see `Store.get`."""
         asked = checked_names(ids, "id")
 
-        def work(connection: apsw.Connection, found: writing.Collection) -> list[VectorRecord]:
-            read = reading.records_with_ids(connection, collection, found, asked, embeddings=embeddings)
+        def work(connection: apsw.Connection, found: Collection) -> list[VectorRecord]:
+            read = reading.records_with_ids(connection, found, asked, embeddings=embeddings)
             by_id = {record.id: record for record in read}
             return [by_id[name] for name in asked if name in by_id]
 
         return self._look(collection, work, [])
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
-        """The texts of the records that exist, by id; see `Store.texts`."""
         asked = checked_names(ids, "id")
         return self._look(collection, lambda c, found: reading.texts_of(c, found, asked, lacking), {})
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
-        """The ids that pass a filter, in order; see `Store.ids`."""
         asked = wanted(options)
         return self._look(collection, lambda c, found: reading.ids_of(c, found, asked), [])
 
@@ -197,8 +185,8 @@ class SqliteStore:
         after = ""
         while True:
 
-            def work(c: apsw.Connection, found: writing.Collection, after: str = after) -> list[VectorRecord]:
-                return reading.records_after(c, collection, found, after, PAGE)
+            def work(c: apsw.Connection, found: Collection, after: str = after) -> list[VectorRecord]:
+                return reading.records_after(c, found, after, PAGE)
 
             nothing: list[VectorRecord] = []
             page = self._look(collection, work, nothing)
@@ -208,73 +196,49 @@ class SqliteStore:
             after = page[-1].id
 
     def collections(self) -> list[CollectionInfo]:
-        """The collections that have records; see `Store.collections`."""
         with self.database.reading() as connection:
-            return [
-                CollectionInfo(*row)
-                for row in rows(
-                    connection,
-                    "SELECT c.name, c.records, coalesce(m.live, 0), coalesce(s.model, ''), coalesce(s.dimensions, 0) "
-                    "FROM collections c LEFT JOIN spaces s ON s.id = c.space "
-                    "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space "
-                    "WHERE c.records > 0 AND c.name IS NOT NULL ORDER BY c.name",
-                )
-            ]
+            found = rows(
+                connection,
+                "SELECT c.name, c.records, coalesce(m.live, 0), coalesce(s.model, ''), coalesce(s.dimensions, 0) "
+                "FROM collections c LEFT JOIN spaces s ON s.id = c.space "
+                "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space "
+                "WHERE c.records > 0 AND c.name IS NOT NULL ORDER BY c.name",
+            )
+        return [CollectionInfo(*row) for row in found]
 
     def put_vectors(self, collection: str, model: str, given: Sequence[NewVector]) -> set[str]:
-        """Give records vectors of a model; see `Store.put_vectors`."""
         checked_name(model, "model")
         for one in given:
             as_vector(one.embedding, dimensions=self.dimensions)
-
-        def work(connection: apsw.Connection, found: writing.Collection) -> set[str]:
-            return models.put(connection, found, model, given)
-
-        return self._change(collection, work, set()) if given else set()
+        return self._change(collection, lambda c, found: models.put(c, found, model, given), set()) if given else set()
 
     def models(self, collection: str) -> list[ModelInfo]:
-        """The models whose vectors are held; see `Store.models`."""
         return self._look(collection, models.models, [])
 
     def model_of(self, collection: str) -> str:
-        """The model that serves a collection; see `Store.model_of`."""
-        entry = self._catalog.find(checked_name(collection, "collection"))
-        return "" if entry is None else entry.model
+        return self._look(collection, lambda _, found: found.model, "")
 
     def pending(self, collection: str) -> int:
-        """How many records wait for their vector; see `Store.pending`."""
-        entry = self._catalog.find(checked_name(collection, "collection"))
-        return 0 if entry is None else entry.pending
+        return self._look(collection, lambda _, found: found.pending, 0)
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
-        """What lacks a vector of this model; see `Store.missing`."""
         return self._look(collection, lambda c, found: models.missing(c, found, model, after, limit), [])
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
-        """Let a model serve the collection; see `Store.serve`."""
-        checked_name(collection, "collection")
-
-        def work(connection: apsw.Connection) -> None:
-            found = writing.find_collection(connection, collection)
-            if found is not None:
-                models.serve(connection, collection, found, model)
-
-        self._changed(work, transaction)
+        self._change(collection, lambda c, found: models.serve(c, found, model), None, transaction)
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of a model's vectors; see `Store.discard`."""
-        return self._change(collection, lambda c, found: models.discard(c, collection, found, model), 0)
+        return self._change(collection, lambda c, found: models.discard(c, found, model), 0)
 
     def check(self) -> list[str]:
-        """What is wrong inside the file, a sentence each; see `Store.check`."""
         # Where FTS5 has read before, SQLite's own check compares the file with what it read then, and cries damage.
         with self.database.reading(fresh=True) as connection:
-            return list(checkup.findings(connection))
+            return list(schema.findings(connection))
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the file by what they hold: texts, vectors, codes, keywords, filters, other."""
         with self.database.reading() as connection:
-            return checkup.sizes(connection)
+            return schema.sizes(connection)
 
     def versions(self) -> dict[str, str]:
         """The engines behind the store: SQLite and its vector extension, as they answer themselves."""
@@ -284,28 +248,33 @@ class SqliteStore:
 
     def close(self) -> None:
         """Let go of the file, where it was opened here. Closing twice is fine."""
+        self._merger.close()
         if self._owns:
             self.database.close()
 
-    def _look(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
+    def _look(self, collection: str, work: Callable[[apsw.Connection, Collection], T], nothing: T) -> T:
         """What the work answers about a collection; `nothing` where there is no such collection."""
-        with self._catalog.reading(checked_name(collection, "collection")) as (connection, entry):
-            return nothing if entry is None else work(connection, entry.collection)
-
-    def _change(self, collection: str, work: Callable[[apsw.Connection, writing.Collection], T], nothing: T) -> T:
-        checked_name(collection, "collection")
-        with self.database.writing() as connection:
-            found = writing.find_collection(connection, collection)
+        with self._catalog.reading(checked_name(collection, "collection")) as (connection, found):
             return nothing if found is None else work(connection, found)
 
-    def _changed(self, work: Callable[[apsw.Connection], T], transaction: Transaction | None) -> T:
-        if transaction is not None:
-            return work(transaction.connection)
-        with self.database.writing() as connection:
-            return work(connection)
+    def _change(
+        self,
+        collection: str,
+        work: Callable[[apsw.Connection, Collection], T],
+        nothing: T,
+        transaction: Transaction | None = None,
+    ) -> T:
+        """As `_look`, for work that writes."""
+        checked_name(collection, "collection")
+        with self._writing(transaction) as connection:
+            found = find_collection(connection, collection)
+            return nothing if found is None else work(connection, found)
+
+    def _writing(self, transaction: Transaction | None) -> AbstractContextManager[apsw.Connection]:
+        return self.database.writing() if transaction is None else nullcontext(transaction.connection)
 
 
-def _check_query(collection: str, snapshot: Snapshot, query: Vector, model: str) -> None:
+def _check_query(collection: str, snapshot: vectors.Snapshot, query: Vector, model: str) -> None:
     held = snapshot.state
     if model and model != held.model:
         raise ModelMismatch(

@@ -3,46 +3,95 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import apsw
 
-from homing.database.sqlite.rows import rows
+from homing.database.sqlite import SqliteDatabase
+from homing.database.sqlite.database import rows
 from homing.errors import DimensionMismatch, ModelMismatch
-from homing.stores.attributes import attributes
-from homing.stores.sqlite import keywords, vectors
-from homing.stores.sqlite.batch import Batch, checksum
-from homing.stores.sqlite.filtering import stored_key
-from homing.stores.sqlite.schema import create_space
+from homing.records import VectorRecord, text_hash
+from homing.stores import arguments
+from homing.stores.arguments import is_encodable
+from homing.stores.filters import attributes
+from homing.stores.sqlite import segments, vectors, words
+from homing.stores.sqlite.reading import Collection, Text, find_collection, first_key, stored_text
+from homing.text.tokens import tokens
+from homing.vectors import Matrix
+
+PORTION = 2_000
+"""Records of a dropped collection that one transaction removes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A row of the table of collections; `space` is the one that serves it."""
+class Prepared:
+    """A record as its row holds it, with its words and the pairs it is found by."""
 
-    id: int
-    space: int | None
-    records: int
-    dimensions: int = 0
+    id: str
+    metadata: str
+    keywords: Text | None
+    text: Text
+    hash: str
+    words: list[str]
+    pairs: set[tuple[str, str]]
 
-
-def find_collection(connection: apsw.Connection, name: str) -> Collection | None:
-    """The collection of that name, if there is one."""
-    row = connection.execute(
-        "SELECT c.id, c.space, c.records, coalesce(s.dimensions, 0) FROM collections c "
-        "LEFT JOIN spaces s ON s.id = c.space WHERE c.name = ?",
-        (name,),
-    ).fetchone()
-    return None if row is None else Collection(*row)
+    @property
+    def checksum(self) -> int:
+        """Guards what the row holds beside its text."""
+        return checksum(self.metadata, self.keywords)
 
 
-def write(connection: apsw.Connection, batch: Batch) -> None:
-    """Write a batch, replacing what has its ids. What says the same keeps its key, its words and its vectors."""
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records of one collection, each id once. Row `i` of `vectors` belongs to record `embedded[i]`."""
+
+    collection: str
+    records: list[Prepared]
+    embedded: list[int]
+    model: str
+    vectors: Matrix
+
+
+def batches(records: Iterable[VectorRecord], dimensions: int | None) -> list[Batch]:
+    """One batch per collection, worked out before the file is locked. Of records with one key the last wins."""
+    return [
+        Batch(one.collection, [_prepared(record) for record in one.records], one.embedded, one.model, one.vectors)
+        for one in arguments.batches(records, dimensions)
+    ]
+
+
+def _prepared(record: VectorRecord) -> Prepared:
+    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
+    metadata = json.dumps(dict(record.metadata), ensure_ascii=False, separators=(",", ":"))
+    if not is_encodable(metadata):
+        metadata = json.dumps(dict(record.metadata), separators=(",", ":"))
+    return Prepared(
+        id=record.id,
+        metadata=metadata,
+        keywords=None if record.keywords is None else stored_text(record.keywords),
+        text=stored_text(record.text),
+        hash=text_hash(record.text),
+        words=tokens(record.text if record.keywords is None else record.keywords),
+        pairs=attributes(record.metadata),
+    )
+
+
+def checksum(metadata: str, keywords: Text | None) -> int:
+    """Guards what a row holds beside its text."""
+    beside = keywords if keywords is not None else ""
+    return crc32(metadata.encode() + b"\0" + (beside if isinstance(beside, bytes) else beside.encode()))
+
+
+def write(connection: apsw.Connection, batch: Batch) -> bool:
+    """Write a batch, replacing what has its ids. What says the same keeps its key, its words and its vectors.
+
+    Says whether the keyword index has large segments to join, which `words.Merger` does.
+    """
     collection = find_collection(connection, batch.collection) or _create(connection, batch.collection)
-    fresh = _replace(connection, collection.id, batch) if collection.records else list(range(len(batch.ids)))
-    if fresh:
-        _insert(connection, collection, batch, fresh)
+    fresh = _replace(connection, collection.id, batch) if collection.records else list(range(len(batch.records)))
+    return bool(fresh) and _insert(connection, collection.id, batch, fresh)
 
 
 def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> int:
@@ -50,82 +99,92 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
     found = rows(
         connection,
         "SELECT key, metadata FROM records WHERE collection = ? AND id IN (SELECT value FROM json_each(?))",
-        (collection, json.dumps(list(ids))),
+        (collection, json.dumps(ids)),
     )
     _remove(connection, collection, dict(found))
-    keywords.tidy(connection, collection, len(found))
     return len(found)
+
+
+def free_room(database: SqliteDatabase) -> None:
+    """Remove what dropped collections left, here or in a process that was killed: in portions, so that nobody waits
+    long for the file."""
+    while True:
+        with database.reading() as connection:
+            dropped = rows(connection, "SELECT id FROM collections WHERE name IS NULL LIMIT 1")
+        if not dropped:
+            return
+        [(collection,)] = dropped
+        with database.writing() as connection:
+            keys = rows(connection, "SELECT key FROM records WHERE collection = ? LIMIT ?", (collection, PORTION))
+            if keys:
+                vectors.remove(connection, collection, [key for (key,) in keys])
+                connection.executemany("DELETE FROM records WHERE key = ?", keys)
+            elif not words.drop_some(connection, collection):
+                segments.forget(connection, collection)
+                connection.execute("DELETE FROM attributes WHERE collection = ?", (collection,))
+                connection.execute("DELETE FROM collections WHERE id = ?", (collection,))
 
 
 def _replace(connection: apsw.Connection, collection: int, batch: Batch) -> list[int]:
     """Make room for a batch; returns which of its records are to be inserted."""
     known = {
-        name: (key, text, words, metadata)
-        for key, name, text, words, metadata in rows(
+        name: (key, text, keywords, metadata)
+        for key, name, text, keywords, metadata in rows(
             connection,
             "SELECT key, id, hash, keywords, metadata FROM records "
             "WHERE collection = ? AND id IN (SELECT value FROM json_each(?))",
-            (collection, json.dumps(batch.ids)),
+            (collection, json.dumps([one.id for one in batch.records])),
         )
     }
     embedded = set(batch.embedded)
     fresh: list[int] = []
     gone: dict[int, str] = {}
-    for at, name in enumerate(batch.ids):
-        if name not in known:
+    for at, one in enumerate(batch.records):
+        if one.id not in known:
             fresh.append(at)
             continue
-        key, text, words, metadata = known[name]
-        if at in embedded or (text, words) != (batch.hashes[at], batch.keywords[at]):
+        key, text, keywords, metadata = known[one.id]
+        if at in embedded or (text, keywords) != (one.hash, one.keywords):
             fresh.append(at)
             gone[key] = metadata
-        elif metadata != batch.metadata[at]:
-            _describe(connection, collection, key, metadata, batch, at)
+        elif metadata != one.metadata:
+            _describe(connection, collection, key, metadata, one)
     _remove(connection, collection, gone)
     return fresh
 
 
-def _describe(connection: apsw.Connection, collection: int, key: int, before: str, batch: Batch, at: int) -> None:
+def _describe(connection: apsw.Connection, collection: int, key: int, before: str, record: Prepared) -> None:
     """Change the metadata of a record and nothing else."""
     connection.execute(
-        "UPDATE records SET metadata = ?, checksum = ? WHERE key = ?",
-        (batch.metadata[at], checksum(batch.metadata[at], batch.keywords[at]), key),
+        "UPDATE records SET metadata = ?, checksum = ? WHERE key = ?", (record.metadata, record.checksum, key)
     )
     _remove_attributes(connection, collection, {key: before})
-    _add_attributes(connection, collection, [(name, value, key) for name, value in batch.pairs[at]])
+    _add_attributes(connection, collection, {key: record})
 
 
-def _insert(connection: apsw.Connection, collection: Collection, batch: Batch, fresh: Sequence[int]) -> None:
+def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: Sequence[int]) -> bool:
     [(following,)] = rows(
         connection,
         "UPDATE collections SET records = records + ?1, next_key = next_key + ?1 WHERE id = ?2 RETURNING next_key",
-        (len(fresh), collection.id),
+        (len(fresh), collection),
     )
-    key_of = {at: following - len(fresh) + number for number, at in enumerate(fresh)}
+    key_of = dict(zip(fresh, range(following - len(fresh), following), strict=True))
+    by_key = {key: batch.records[at] for at, key in key_of.items()}
     connection.executemany(
         "INSERT INTO records(key, collection, id, metadata, keywords, text, hash, checksum) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                key,
-                collection.id,
-                batch.ids[at],
-                batch.metadata[at],
-                batch.keywords[at],
-                batch.texts[at],
-                batch.hashes[at],
-                checksum(batch.metadata[at], batch.keywords[at]),
-            )
-            for at, key in key_of.items()
-        ),
+        [
+            (key, collection, one.id, one.metadata, one.keywords, one.text, one.hash, one.checksum)
+            for key, one in by_key.items()
+        ],
     )
-    keywords.add(connection, collection.id, ((key, batch.words[at]) for at, key in key_of.items()))
-    pairs = [(name, value, key) for at, key in key_of.items() for name, value in batch.pairs[at]]
-    _add_attributes(connection, collection.id, pairs)
+    due = words.add(connection, collection, [(key, one.words) for key, one in by_key.items()])
+    _add_attributes(connection, collection, by_key)
     if batch.embedded:
-        space = _space(connection, collection, batch)
         keys = [key_of[at] for at in batch.embedded]
-        vectors.add(connection, collection.id, space, keys, [batch.hashes[at] for at in batch.embedded], batch.vectors)
+        hashes = [batch.records[at].hash for at in batch.embedded]
+        vectors.add(connection, collection, _space(connection, collection, batch), keys, hashes, batch.vectors)
+    return due
 
 
 def _remove(connection: apsw.Connection, collection: int, found: dict[int, str]) -> None:
@@ -134,17 +193,18 @@ def _remove(connection: apsw.Connection, collection: int, found: dict[int, str])
         return
     keys = [(key,) for key in found]
     connection.executemany("DELETE FROM records WHERE key = ?", keys)
-    keywords.remove(connection, collection, keys)
+    words.remove(connection, collection, list(found))
     _remove_attributes(connection, collection, found)
     vectors.remove(connection, collection, list(found))
     connection.execute("UPDATE collections SET records = records - ? WHERE id = ?", (len(found), collection))
 
 
-def _add_attributes(connection: apsw.Connection, collection: int, pairs: list[tuple[str, str, int]]) -> None:
+def _add_attributes(connection: apsw.Connection, collection: int, by_key: Mapping[int, Prepared]) -> None:
+    pairs = [(name, value, key) for key, one in by_key.items() for name, value in one.pairs]
     # In the order of the table, which is far cheaper than in the order of the records.
     connection.executemany(
         "INSERT INTO attributes(collection, key, value, record) VALUES (?, ?, ?, ?)",
-        [(collection, stored_key(name), value, key) for name, value, key in sorted(pairs)],
+        [(collection, stored_text(name), value, key) for name, value, key in sorted(pairs)],
     )
 
 
@@ -152,7 +212,7 @@ def _remove_attributes(connection: apsw.Connection, collection: int, found: dict
     connection.executemany(
         "DELETE FROM attributes WHERE collection = ? AND key = ? AND value = ? AND record = ?",
         [
-            (collection, stored_key(name), value, key)
+            (collection, stored_text(name), value, key)
             for key, metadata in found.items()
             for name, value in attributes(json.loads(metadata))
         ],
@@ -162,34 +222,29 @@ def _remove_attributes(connection: apsw.Connection, collection: int, found: dict
 def _create(connection: apsw.Connection, name: str) -> Collection:
     connection.execute("INSERT INTO collections(name, next_key) VALUES (?, 0)", (name,))
     created = connection.last_insert_rowid()
-    connection.execute("UPDATE collections SET next_key = ? WHERE id = ?", (keywords.first_key(created), created))
-    keywords.create(connection, created)
-    return Collection(created, None, 0)
+    connection.execute("UPDATE collections SET next_key = ? WHERE id = ?", (first_key(created), created))
+    return Collection(created, name, 0)
 
 
-def _space(connection: apsw.Connection, collection: Collection, batch: Batch) -> int:
+def _space(connection: apsw.Connection, collection: int, batch: Batch) -> int:
     """The space that serves the collection, which the batch must fit; one without vectors takes that of the batch."""
-    row = connection.execute(
-        "SELECT s.id, s.model, s.dimensions FROM collections c JOIN spaces s ON s.id = c.space "
-        "JOIN matrices m ON m.collection = c.id AND m.space = c.space WHERE c.id = ? AND m.live > 0",
-        (collection.id,),
-    ).fetchone()
+    found = find_collection(connection, batch.collection)
+    held = None if found is None else found.counters
     width = batch.vectors.shape[1]
-    if row is None:
-        space = create_space(connection, batch.model, width)
-        connection.execute("UPDATE collections SET space = ? WHERE id = ?", (space, collection.id))
+    if held is None or not held.live:
+        space = vectors.create_space(connection, batch.model, width)
+        connection.execute("UPDATE collections SET space = ? WHERE id = ?", (space, collection))
         return space
-    found, model, dimensions = row
-    if model != batch.model:
+    if held.model != batch.model:
         raise ModelMismatch(
-            f"collection {batch.collection!r} holds vectors of {model!r}, got vectors of {batch.model!r}; "
+            f"collection {batch.collection!r} holds vectors of {held.model!r}, got vectors of {batch.model!r}; "
             "vectors of two models cannot be compared: use that model, or embed the collection again",
-            details={"collection": batch.collection, "expected": model, "actual": batch.model},
+            details={"collection": batch.collection, "expected": held.model, "actual": batch.model},
         )
-    if dimensions != width:
+    if held.dimensions != width:
         raise DimensionMismatch(
-            f"collection {batch.collection!r} holds vectors of {dimensions} dimensions, got {width}; "
+            f"collection {batch.collection!r} holds vectors of {held.dimensions} dimensions, got {width}; "
             "use the model it was embedded with, or embed it again",
-            details={"collection": batch.collection, "expected": dimensions, "actual": width},
+            details={"collection": batch.collection, "expected": held.dimensions, "actual": width},
         )
-    return int(found)
+    return held.space

@@ -14,33 +14,19 @@ The suite closes what it opens. It asks only what `homing.stores.Store` promises
 import pytest
 
 # Before the parts are imported: only then does pytest say what differed when one of them fails.
-for _part in (
-    "samples",
-    "writing",
-    "nearness",
-    "wording",
-    "refusing",
-    "narrowing",
-    "sharing",
-    "crashing",
-    "legs",
-    "models",
-    "transactions",
-    "concurrency",
-):
+for _part in ("samples", "writing", "searching", "models", "transactions", "concurrency"):
     pytest.register_assert_rewrite(f"{__name__}.{_part}")
 
-from homing.testing.store_contract.concurrency import ConcurrencyContract, ThreadsContract  # noqa: E402
-from homing.testing.store_contract.crashing import CrashContract  # noqa: E402
-from homing.testing.store_contract.legs import LegsContract  # noqa: E402
+from homing.testing.store_contract.concurrency import (  # noqa: E402
+    ConcurrencyContract,
+    CrashContract,
+    SharingContract,
+    ThreadsContract,
+)
 from homing.testing.store_contract.models import ModelsContract  # noqa: E402
-from homing.testing.store_contract.narrowing import NarrowingContract  # noqa: E402
-from homing.testing.store_contract.nearness import NearnessContract  # noqa: E402
-from homing.testing.store_contract.refusing import RefusingContract  # noqa: E402
 from homing.testing.store_contract.samples import MODEL, WIDTH, OpenStore, ids, only, record, vector  # noqa: E402
-from homing.testing.store_contract.sharing import SharingContract  # noqa: E402
+from homing.testing.store_contract.searching import LegsContract, SearchingContract  # noqa: E402
 from homing.testing.store_contract.transactions import TransactionContract  # noqa: E402
-from homing.testing.store_contract.wording import WordingContract  # noqa: E402
 from homing.testing.store_contract.writing import WritingContract  # noqa: E402
 
 __all__ = [
@@ -61,7 +47,5 @@ __all__ = [
 ]
 
 
-class StoreContract(
-    WritingContract, NearnessContract, WordingContract, NarrowingContract, RefusingContract, SharingContract
-):
+class StoreContract(WritingContract, SearchingContract, SharingContract):
     """Subclass it and give it the fixture `open_store`."""

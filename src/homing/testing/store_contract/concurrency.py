@@ -1,27 +1,41 @@
-"""Many write, delete and embed the same records at once; afterwards texts, words and vectors agree."""
+"""Stores are opened again, opened twice, closed, used by many threads and processes, and killed.
+
+Afterwards texts, words and vectors agree, and whole calls are there or nothing of them.
+"""
 
 from __future__ import annotations
 
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
 import numpy as np
 import pytest
 
-from homing.errors import ModelMismatch
+from homing.errors import ModelMismatch, StoreError
 from homing.records import VectorRecord, text_hash
 from homing.stores.store import NewVector, Store
-from homing.testing.store_contract.samples import Opened, OpenStore
+from homing.testing.store_contract.samples import Opened, OpenStore, ids, only, record, vector
 from homing.vectors import Vector, normalise
 
 COLLECTION = "shared"
 KEYS = tuple("abcdef")
 MODELS = {"contract/first@8": 8, "contract/second@5": 5}
 ROUNDS = 40
+SIZE = 40
+_WRITER = f"""
+import sys
+from homing.stores import open_store
+from homing.testing.store_contract.samples import record
+store = open_store(sys.argv[1])
+for call in range(10_000):
+    store.upsert([record(f"{{call:05d}}-{{one:02d}}", 1, one, text=f"词{{one}}", call=call) for one in range({SIZE})])
+    print(call, flush=True)
+"""
 
 _CHILD = """
 import sys
@@ -94,15 +108,105 @@ def check_agreement(store: Store, writers: int) -> None:
         assert len(store.search_vector(COLLECTION, vector_of("", info.model), 100)) == len(embedded)
 
 
+class SharingContract(Opened):
+    """Durability and concurrency."""
+
+    def test_what_was_written_is_there_after_opening_again(self, open_store: OpenStore) -> None:
+        with closing(open_store()) as store:
+            store.upsert([record("a", 1, text="持久 durable", kind="x"), record("b", 0, 1, text="gone")])
+            store.delete("things", ["b"])
+        with closing(open_store()) as store:
+            assert ids(store.search("things", vector(1), options=only(kind="x"))) == ["a"]
+            assert ids(store.search_text("things", "持久")) == ["a"]
+            assert ids(store.search("things", vector(0, 1))) == ["a"]
+            store.upsert([record("c", 1, text="more")])
+            assert ids(store.search("things", vector(1))) == ["a", "c"]
+
+    def test_a_second_store_on_the_same_data_sees_every_change(self, store: Store, other: Store) -> None:
+        for number in range(30):
+            store.upsert([record(f"{number:02d}", 1, number / 10, text=f"词{number}")])
+            assert len(other.search("things", vector(1), limit=100)) == number + 1
+            assert ids(other.search_text("things", f"词{number}"))[0] == f"{number:02d}"
+        other.delete("things", ["00"])
+        other.upsert([record("01", -1, text="替换")])
+        assert ids(store.search("things", vector(1), limit=100)) == [f"{n:02d}" for n in range(2, 30)] + ["01"]
+        other.drop("things")
+        assert store.search("things", vector(1)) == []
+
+    def test_a_closed_store_refuses_every_call(self, open_store: OpenStore) -> None:
+        store = open_store()
+        store.upsert([record("a", 1)])
+        store.close()
+        store.close()
+        for call in (
+            lambda: store.upsert([record("b", 1)]),
+            lambda: store.search("things", vector(1)),
+            lambda: store.search_text("things", "x"),
+            lambda: store.get("things", ["a"]),
+            lambda: list(store.records("things")),
+            lambda: store.ids("things"),
+            lambda: store.delete("things", ["a"]),
+            lambda: store.drop("things"),
+            lambda: store.collections(),
+            lambda: store.check(),
+        ):
+            with pytest.raises(StoreError):
+                call()
+
+    def test_threads_write_and_search_at_once(self, store: Store) -> None:
+        writers, rounds = 4, 25
+        done = threading.Event()
+
+        def write(writer: int) -> None:
+            for number in range(rounds):
+                store.upsert([record(f"{writer}-{number}", 1, number / 100, text=f"线程 thread {writer}", w=writer)])
+                if number % 5 == 4:
+                    store.delete("things", [f"{writer}-{number - 1}"])
+
+        def search() -> int:
+            most = 0
+            while not done.is_set():
+                found = store.search("things", vector(1), limit=200)
+                assert [match.distance for match in found] == sorted(match.distance or 0 for match in found)
+                assert len(set(ids(found))) == len(found)
+                store.search_text("things", "线程", options=only(w=1))
+                most = max(most, len(found))
+            return most
+
+        with ThreadPoolExecutor(writers + 2) as pool:
+            searching = [pool.submit(search) for _ in range(2)]
+            try:
+                for written in [pool.submit(write, writer) for writer in range(writers)]:
+                    written.result()
+            finally:
+                done.set()
+            assert all(0 <= result.result() <= writers * rounds for result in searching)
+        kept = writers * (rounds - rounds // 5)
+        assert len(store.search("things", vector(1), limit=200)) == kept
+        assert len(store.search_text("things", "thread", limit=200)) == kept
+        assert store.check() == []
+
+    def test_a_record_that_is_replaced_is_never_missed(self, store: Store) -> None:
+        store.upsert([record("a", 1, text="永远 always")])
+        done = threading.Event()
+
+        def replace() -> None:
+            try:
+                for number in range(60):
+                    store.upsert([record("a", 1, number / 1000, text="永远 always")])
+            finally:
+                done.set()
+
+        with ThreadPoolExecutor(1) as pool:
+            replacing = pool.submit(replace)
+            while not done.is_set():
+                assert ids(store.search("things", vector(1))) == ["a"]
+                assert ids(store.search_text("things", "永远")) == ["a"]
+            replacing.result()
+
+
 class ThreadsContract(Opened):
     """Threads, on two openings of the same data."""
-
-    @pytest.fixture
-    def other(self, open_store: OpenStore) -> Iterator[Store]:
-        """A second opening of the same data."""
-        opened = open_store()
-        yield opened
-        opened.close()
 
     def test_threads_that_change_the_same_records_leave_them_whole(self, store: Store, other: Store) -> None:
         with ThreadPoolExecutor(4) as threads:
@@ -141,3 +245,31 @@ class ConcurrencyContract(ThreadsContract):
         writers = [subprocess.Popen([sys.executable, "-c", _CHILD, store_url, str(writer)]) for writer in range(2)]
         assert [writer.wait() for writer in writers] == [0, 0]
         check_agreement(store, 2)
+
+
+class CrashContract(Opened):
+    """For stores that `open_store` knows by a URL: give the fixture `store_url` beside `open_store`."""
+
+    @pytest.fixture
+    def store_url(self) -> str:
+        """The URL of the data that `open_store` opens."""
+        raise NotImplementedError("override the fixture `store_url`")
+
+    @pytest.mark.parametrize("calls", [1, 3, 7])
+    def test_a_killed_writer_leaves_whole_calls_and_nothing_acknowledged_is_lost(
+        self, open_store: OpenStore, store_url: str, calls: int
+    ) -> None:
+        acknowledged = -1
+        with subprocess.Popen([sys.executable, "-c", _WRITER, store_url], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            for line in writer.stdout:
+                acknowledged = int(line)
+                if acknowledged + 1 >= calls:
+                    break
+            writer.kill()
+        with closing(open_store()) as store:
+            written = [found.metadata["call"] for found in store.records("things")]
+            assert all(written.count(call) == SIZE for call in set(written))
+            assert set(range(acknowledged + 1)) <= set(written)
+            assert len(ids(store.search("things", vector(1), limit=1_000))) == len(written)
+            assert store.check() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch, StoreError
 from homing.records import VectorRecord, text_hash
 from homing.stores.store import ModelInfo, NewVector, SearchOptions, Store
-from homing.testing.store_contract.samples import MODEL, WIDTH, Opened, OpenStore, ids, record, vector
+from homing.testing.store_contract.samples import MODEL, WIDTH, Opened, ids, record, vector
 from homing.vectors import Vector
 
 NEW = "contract/new@5"
@@ -42,13 +42,11 @@ class ModelsContract(Opened):
     """put_vectors, models, model_of, missing, serve, discard, and what a write does to vectors."""
 
     @pytest.fixture
-    def served(self, open_store: OpenStore) -> Iterator[Store]:
+    def served(self, store: Store) -> Store:
         """A store with three embedded records and one without a vector."""
-        opened = open_store()
-        opened.write([record(name, 1, at, text=text, n=at) for at, (name, text) in enumerate(TEXTS.items())])
-        opened.write([record("z", text="只有关键词")])
-        yield opened
-        opened.close()
+        store.write([record(name, 1, at, text=text, n=at) for at, (name, text) in enumerate(TEXTS.items())])
+        store.write([record("z", text="只有关键词")])
+        return store
 
     def test_a_write_of_the_same_text_keeps_its_vectors(self, served: Store) -> None:
         put_missing(served)
@@ -204,18 +202,14 @@ class ModelsContract(Opened):
         assert len(served.search("things", new_vector(1))) == 4
         assert served.check() == []
 
-    def test_a_model_that_comes_back_after_it_was_let_go_is_searched_anew(
-        self, served: Store, open_store: OpenStore
-    ) -> None:
-        reader = open_store()
-        assert len(reader.search("things", vector(1))) == 3
+    def test_a_model_that_comes_back_after_it_was_let_go_is_searched_anew(self, served: Store, other: Store) -> None:
+        assert len(other.search("things", vector(1))) == 3
         put_missing(served)
         served.serve("things", NEW)
         served.discard("things", MODEL)
         served.put_vectors("things", MODEL, embedded(served, ["a", "b", "c"], vector(0, 1)))
         served.serve("things", MODEL)
-        assert [one.cosine for one in reader.search_vector("things", vector(0, 1), 5)] == pytest.approx([1, 1, 1])
-        reader.close()
+        assert [one.cosine for one in other.search_vector("things", vector(0, 1), 5)] == pytest.approx([1, 1, 1])
 
     def test_other_collections_stay_as_they_are(self, served: Store) -> None:
         served.write([record("x", 1, text="别处", collection="other")])
@@ -251,14 +245,12 @@ class ModelsContract(Opened):
         assert served.put_vectors("nothing", NEW, [NewVector("a", text_hash("a"), new_vector(1))]) == set()
         assert served.models("things") == [ModelInfo(MODEL, WIDTH, 3, True)]
 
-    def test_another_opening_sees_the_change_at_once(self, served: Store, open_store: OpenStore) -> None:
-        other = open_store()
+    def test_another_opening_sees_the_change_at_once(self, served: Store, other: Store) -> None:
         assert len(other.search("things", vector(1))) == 3
         put_missing(served)
         served.serve("things", NEW)
         assert other.model_of("things") == NEW
         assert len(other.search("things", new_vector(1), options=SearchOptions(model=NEW))) == 4
-        other.close()
 
     def test_searches_beside_a_change_see_one_model_or_the_other_and_never_nothing(self, served: Store) -> None:
         served.delete("things", ["z"])

@@ -63,3 +63,10 @@ class Opened:
         opened = open_store()
         yield opened
         opened.close()
+
+    @pytest.fixture
+    def other(self, store: Store, open_store: OpenStore) -> Iterator[Store]:
+        """A second opening of the same data."""
+        opened = open_store()
+        yield opened
+        opened.close()

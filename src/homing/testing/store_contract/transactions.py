@@ -8,7 +8,7 @@ import pytest
 
 from homing.database import Database, Transaction
 from homing.stores.store import Store
-from homing.testing.store_contract.samples import Opened, OpenStore, record, vector
+from homing.testing.store_contract.samples import Opened, record, vector
 
 TABLES = "CREATE TABLE pages(name TEXT PRIMARY KEY, edition INT64 NOT NULL)"
 
@@ -86,9 +86,7 @@ class TransactionContract(Opened):
         assert [(info.records, info.embedded) for info in store.collections()] == [(2, 2)]
         assert store.check() == []
 
-    def test_nobody_sees_it_before_it_is_committed(self, store: Store, rows: Database, open_store: OpenStore) -> None:
-        other = open_store()
-
+    def test_nobody_sees_it_before_it_is_committed(self, store: Store, rows: Database, other: Store) -> None:
         def work(transaction: Transaction) -> None:
             store.write([record("a", text="打开灯")], transaction)
             assert other.texts("things", ["a"]) == {}
@@ -96,7 +94,6 @@ class TransactionContract(Opened):
 
         rows.write(work)
         assert other.texts("things", ["a"]) == {"a": "打开灯"}
-        other.close()
 
     def test_a_record_changes_several_times_in_one_transaction(self, store: Store, rows: Database) -> None:
         def work(transaction: Transaction) -> None:
@@ -114,11 +111,7 @@ class TransactionContract(Opened):
         assert [(info.name, info.records) for info in store.collections()] == [("others", 1), ("things", 1)]
         assert store.check() == []
 
-    def test_rows_and_records_that_many_change_stay_together(
-        self, store: Store, rows: Database, open_store: OpenStore
-    ) -> None:
-        other = open_store()
-
+    def test_rows_and_records_that_many_change_stay_together(self, store: Store, rows: Database, other: Store) -> None:
         def save(turn: int) -> None:
             used = (store, other)[turn % 2]
             assert used.database is not None
@@ -136,4 +129,3 @@ class TransactionContract(Opened):
         assert store.texts("things", ["page"]) == {"page": "edition 40"}
         assert store.ids("things") == ["38", "39", "40", "page"]
         assert store.check() == []
-        other.close()

@@ -1,0 +1,1 @@
+"""The keyword index: exact BM25 over immutable segments, the same in every store that can keep rows."""
