@@ -31,7 +31,7 @@ from homing.langchain.source import Place, UserSource, collection_of
 from homing.langchain.table import calling_loop, table_of
 from homing.langchain.table_source import rows_of
 from homing.records import Leg, Retrieved
-from homing.stores.arguments import checked_user
+from homing.stores import arguments
 from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
 
@@ -176,7 +176,7 @@ def checked_user(user_id: Any) -> int | str:
     A table tells the number 1 from the text "1"; a store takes them for the same user.
     """
     try:
-        checked_user(user_id)
+        arguments.checked_user(user_id)
     except InvalidArgument as error:
         raise InvalidArgument(f"a retriever belongs to one user_id: {error.message}") from error
     return int(user_id) if isinstance(user_id, int) else str(user_id)

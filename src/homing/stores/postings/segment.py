@@ -22,7 +22,9 @@ from homing.errors import StoreCorrupt
 MAX_TEXTS = 1 << 16
 """Texts of a segment, at most: a slot takes two bytes."""
 SHORT = 7
-"""Bytes of a term that stands for itself."""
+"""Bytes of a term that needs no hash."""
+MIX = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number: multiplied by it, no two numbers become one."""
 PIECE = 20_000
 """Postings of a piece, at most; three bytes each."""
 
@@ -193,14 +195,17 @@ def unpack_keys(stored: Iterable[bytes]) -> Keys:
 
 
 def numbers_of(terms: Iterable[str]) -> Terms:
-    """The 64 bits that each of these terms is known by: the term itself where it is short, else its hash."""
+    """The 64 bits that each of these terms is known by: its own where it is short, else those of its hash, mixed.
+
+    Mixed, so that nobody reads in a file what was said: words of a removed text stay in it until segments are joined.
+    """
     encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
     found = np.array(encoded, "S8").view("<u8").astype(np.uint64, copy=False)
     long = [at for at, one in enumerate(encoded) if len(one) > SHORT]
     # The last byte keeps them apart from every short one.
     hashes = [hashlib.blake2b(encoded[at], digest_size=SHORT).digest() + b"\xff" for at in long]
     found[long] = np.frombuffer(b"".join(hashes), "<u8")
-    return found
+    return found * MIX
 
 
 def _guarded(body: bytes) -> bytes:

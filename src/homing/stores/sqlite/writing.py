@@ -102,6 +102,7 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
         (collection, json.dumps(ids)),
     )
     _remove(connection, collection, dict(found))
+    words.purge(connection, collection)
     return len(found)
 
 
