@@ -33,16 +33,14 @@ class LazyDatabase:
 
     def existing(self) -> Database | None:
         """The database; None where there is none yet. Asking makes no file."""
-        return self.open() if self._opened is not None or is_postgres(self._place) or self._exists() else None
+        there = self._opened is not None or is_postgres(self._place) or Path(self._place).exists()
+        return self.open() if there else None
 
     def close(self) -> None:
         """Let go of the database, if it was opened."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
-
-    def _exists(self) -> bool:
-        return Path(self._place).exists()
 
 
 def is_postgres(place: str | Path) -> bool:

@@ -30,46 +30,34 @@ def open_store(
     keep users apart. `database` opens the one that an app keeps its rows in: a store in the same place shares it.
     """
     address = str(url)
-    if database is not None and (shared := _in_the_same_place(address, database, dimensions, row_security)) is not None:
-        return shared
     scheme, separator, rest = address.partition("://")
+    if database is not None and is_postgres(address):
+        return _postgres(database(), dimensions, row_security)
+    if database is not None and not row_security and (scheme == "sqlite" if separator else address.endswith(".db")):
+        return _sqlite(database(), dimensions)
     place = _place(scheme, rest) if separator else Path(address)
     if existing and place is not None and not place.exists():
         raise NotFound(f"there is no store at {place}; check the address")
-    if row_security:
-        if scheme not in POSTGRES:
-            raise InvalidArgument("row_security is kept by a PostgreSQL server; this store is none: leave it off")
-        return _open_postgres(rest, dimensions, row_security=True)
+    if row_security and scheme not in POSTGRES:
+        raise InvalidArgument("row_security is kept by a PostgreSQL server; this store is none: leave it off")
     if not separator:
         if not address.endswith(".db"):
-            raise InvalidArgument(
-                f"{address!r} is not the address of a store; use one of: {_known()}, or a path ending in .db"
-            )
-        return _open_file(address, dimensions)
-    if scheme not in _SCHEMES:
-        raise InvalidArgument(f"no store for {scheme!r}; use one of: {_known()}, or a path ending in .db")
-    return _SCHEMES[scheme](rest, dimensions)
+            raise InvalidArgument(f"{address!r} is not the address of a store; use one of: {_KNOWN}")
+        return _sqlite(address, dimensions)
+    if scheme == "sqlite":
+        if not rest.startswith("/") or rest == "/":
+            raise InvalidArgument(f"{address!r} names no file; write sqlite:///relative.db or sqlite:////absolute.db")
+        return _sqlite(unquote(rest[1:]), dimensions)
+    if scheme in POSTGRES:
+        return _postgres(address, dimensions, row_security)
+    if scheme in ("lance", "s3"):
+        from homing.stores.lance import Address, LanceStore
+
+        return LanceStore(Address.of_url(address), dimensions=dimensions)
+    raise InvalidArgument(f"no store for {scheme!r}; use one of: {_KNOWN}")
 
 
-def _in_the_same_place(
-    address: str, database: Callable[[], Database], dimensions: int | None, row_security: bool
-) -> Store | None:
-    """A store in the database that rows are kept in; None where the address leads elsewhere, as to LanceDB."""
-    if is_postgres(address):
-        from homing.database.postgres.database import PostgresDatabase
-        from homing.stores.postgres.store import PostgresStore
-
-        server = database()
-        assert isinstance(server, PostgresDatabase)
-        return PostgresStore(server, dimensions=dimensions, row_security=row_security)
-    if not row_security and (address.startswith("sqlite://") or ("://" not in address and address.endswith(".db"))):
-        from homing.database.sqlite import SqliteDatabase
-        from homing.stores.sqlite.store import SqliteStore
-
-        file = database()
-        assert isinstance(file, SqliteDatabase)
-        return SqliteStore(file, dimensions=dimensions)
-    return None
+_KNOWN = "lance://, postgres://, postgresql://, s3://, sqlite://, or a path ending in .db"
 
 
 def _place(scheme: str, rest: str) -> Path | None:
@@ -79,41 +67,20 @@ def _place(scheme: str, rest: str) -> Path | None:
     return Path(unquote(rest)) if scheme == "lance" else None
 
 
-def _open_sqlite(rest: str, dimensions: int | None) -> Store:
-    if not rest.startswith("/") or rest == "/":
-        raise InvalidArgument(f"'sqlite://{rest}' names no file; write sqlite:///relative.db or sqlite:////absolute.db")
-    return _open_file(unquote(rest[1:]), dimensions)
-
-
-def _open_file(path: str, dimensions: int | None) -> Store:
+def _sqlite(place: str | Database, dimensions: int | None) -> Store:
+    from homing.database.sqlite import SqliteDatabase
     from homing.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(path, dimensions=dimensions)
+    assert isinstance(place, str | SqliteDatabase)
+    return SqliteStore(place, dimensions=dimensions)
 
 
-def _open_postgres(rest: str, dimensions: int | None, *, row_security: bool = False) -> Store:
+def _postgres(place: str | Database, dimensions: int | None, row_security: bool) -> Store:
+    from homing.database.postgres.database import PostgresDatabase
     from homing.stores.postgres.store import PostgresStore
 
-    url, options = postgres_options(f"postgresql://{rest}")
-    return PostgresStore(url, dimensions=dimensions, row_security=row_security, **options)
-
-
-def _open_lance(scheme: str) -> Callable[[str, int | None], Store]:
-    def open_at(rest: str, dimensions: int | None) -> Store:
-        from homing.stores.lance import Address, LanceStore
-
-        return LanceStore(Address.of_url(f"{scheme}://{rest}"), dimensions=dimensions)
-
-    return open_at
-
-
-_SCHEMES: dict[str, Callable[[str, int | None], Store]] = {
-    "sqlite": _open_sqlite,
-    **dict.fromkeys(POSTGRES, _open_postgres),
-    "lance": _open_lance("lance"),
-    "s3": _open_lance("s3"),
-}
-
-
-def _known() -> str:
-    return ", ".join(f"{scheme}://" for scheme in sorted(_SCHEMES))
+    if isinstance(place, str):
+        url, options = postgres_options(place)
+        return PostgresStore(url, dimensions=dimensions, row_security=row_security, **options)
+    assert isinstance(place, PostgresDatabase)
+    return PostgresStore(place, dimensions=dimensions, row_security=row_security)

@@ -206,10 +206,10 @@ def remove(connection: apsw.Connection, collection: int, space: int, dimensions:
     if not live:
         connection.execute("DELETE FROM segments WHERE collection = ? AND space = ?", (collection, space))
     if not live or (dead >= DEAD_AT_LEAST and dead > live):
-        rewrite(connection, collection, space, dimensions)
+        _rewrite(connection, collection, space, dimensions)
 
 
-def rewrite(connection: apsw.Connection, collection: int, space: int, dimensions: int) -> None:
+def _rewrite(connection: apsw.Connection, collection: int, space: int, dimensions: int) -> None:
     """Write the segments anew without what was removed, and change the epoch."""
     gone = removed_after(connection, collection, space, 0)
     waiting: list[Codes] = []
