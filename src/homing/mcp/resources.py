@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import anyio.to_thread
 
 from homing.errors import HomingError, InvalidArgument, MissingExtra, NotFound
-from homing.ipc.rpc import INVALID_PARAMS
 from homing.mcp.access import Access, AccessOf
 from homing.mcp.addresses import document_uri, skill_keys, skill_uri
 from homing.mcp.library import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     Annotations,
     CallNext,
     Context,
