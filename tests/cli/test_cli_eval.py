@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.cli.evaluation_chart import bar, line
+from homing.cli.evaluate import bar, line
 from homing.evaluation.result import Evaluation
 from tests.cli.shell import Shell
 

@@ -3,121 +3,123 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.found import as_json, mode_of
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json, progress
-from homing.cli.waiting import work_through
+from homing.cli.calls import Data, Json, SearchMode, calling, checked, group, opened, work_through
+from homing.cli.output import note, print_hits, print_json, print_table, progress, say
 from homing.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
-    from homing.documents import DocumentInfo, DocumentService
-    from homing.records import Retrieved
+    from pydantic import BaseModel
 
-app = typer.Typer(help="Documents, searched by paragraph.", no_args_is_help=True, rich_markup_mode=None)
+    from homing.app import Homing
 
-Project = Annotated[str, typer.Argument(help="The project; it is made by the first document.")]
+app = group("Documents, searched by paragraph.")
+
+Project = Annotated[str, typer.Argument(help="The name of the project.")]
+NewProject = Annotated[str, typer.Argument(help="The project; its first document creates it.")]
 Document = Annotated[str, typer.Argument(help="The name of the document.")]
 
 
 @app.command()
 def add(
-    project: Project,
+    project: NewProject,
     document: Document,
-    file: Annotated[Path | None, typer.Argument(help="A file to read; without it, standard input.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The file to read; without it, standard input.")] = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Save a document. Only paragraphs that say something new are embedded."""
+    """Save a document. Only new and changed paragraphs are embedded."""
+    from homing.operations.documents import DocumentSave, save_document
+
     text = _piped() if file is None else _read(file)
-    with opened(data) as homing:
-        documents = homing.documents
-        saved = documents.save(project, document, text)
-        with progress("Embedding", quiet=json) as step:
-            left = _embed(documents, step)
+    with calling(data) as call:
+        saved = save_document(call, checked(DocumentSave, project=project, document=document, text=text))
+        left = _embed(call.app, quiet=json)
     if json:
-        print_json({"project": project, "document": document, "changes": saved, "waiting": left})
+        print_json(saved)
         return
     counts = {name: len(getattr(saved, name)) for name in ("changed", "unchanged", "moved", "removed")}
-    console().print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    say("paragraphs: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     _tell_waiting(left)
 
 
 @app.command(name="import")
 def import_folder(
-    project: Project,
+    project: NewProject,
     folder: Annotated[Path, typer.Argument(help="A folder with .md, .txt, .docx, .epub or .pdf files.")],
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Save every file of a folder as a document. Its path there is its name."""
-    with opened(data) as homing:
-        documents = homing.documents
+    """Save every file of a folder. Each becomes a document named by its path in the folder."""
+    from homing.cli.reports import FolderImported
+
+    with opened(data) as app:
         with progress("Reading", quiet=json) as step:
-            report = documents.import_folder(project, folder, step)
-        with progress("Embedding", quiet=json) as step:
-            left = _embed(documents, step)
+            report = app.documents.import_folder(project, folder, step)
+        imported = FolderImported.of(report, waiting=_embed(app, quiet=json))
     if json:
-        print_json({"report": report, "waiting": left})
+        print_json(imported)
         return
-    told = f"{len(report.documents)} written, {len(report.unchanged)} unchanged, {len(report.skipped)} left out"
-    console().print(f"{told}; {report.chunks} paragraphs", markup=False)
-    for note in report.notes:
-        console().print(f"  {note}", markup=False)
-    for one in report.skipped:
-        console(stderr=True).print(f"  {one.path}: {one.reason}", markup=False)
-    _tell_waiting(left)
+    counts = f"{len(report.documents)} saved, {len(report.unchanged)} unchanged, {len(report.skipped)} skipped"
+    say(f"documents: {counts}; paragraphs: {report.chunks}")
+    for one in report.notes:
+        say(f"  {one}")
+    for skipped in report.skipped:
+        note(f"  {skipped.path}: {skipped.reason}")
+    _tell_waiting(imported.waiting)
 
 
 @app.command(name="list")
 def list_documents(
-    project: Annotated[str | None, typer.Argument(help="A project; without it, the projects.")] = None,
+    project: Annotated[str | None, typer.Argument(help="A project; without it, the projects are listed.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="List at most this many documents.")] = 1_000,
+    offset: Annotated[int, typer.Option(help="Skip this many documents.")] = 0,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Show the projects, or the documents of one."""
-    from rich.table import Table
-    from rich.text import Text
+    """List the projects, or the documents of one."""
+    from homing.operations import documents as operations
+    from homing.operations.models import Nothing
 
-    with opened(data) as homing:
-        documents = homing.documents
-        found: list[Any] = [*documents.projects()] if project is None else _documents(documents, project)
-    if json:
-        print_json(found)
-        return
-    names = ("documents", "chunks", "pending") if project is None else ("characters", "chunks", "pending")
-    table = Table("project" if project is None else "document", *names)
-    for one in found:
-        table.add_row(Text(one.id), *(str(getattr(one, name)) for name in names))
-    console().print(table)
+    with calling(data) as call:
+        if project is None:
+            projects = operations.list_projects(call, Nothing())
+            _print_list(json, projects, "project", "documents", projects.projects)
+            return
+        asked = checked(operations.DocumentListing, project=project, limit=limit, offset=offset)
+        found = operations.list_documents(call, asked)
+        if not json:
+            _check_project(call.app, project)
+    _print_list(json, found, "document", "characters", found.documents)
 
 
 @app.command()
 def show(
     project: Project,
     document: Document,
-    chunks: Annotated[bool, typer.Option("--chunks", help="Its paragraphs with their ids and places.")] = False,
+    chunks: Annotated[bool, typer.Option("--chunks", help="Show its paragraphs with their ids and offsets.")] = False,
     data: Data = None,
     json: Json = False,
 ) -> None:
     """Print a document, or its paragraphs."""
-    with opened(data) as homing:
-        documents = homing.documents
-        text = documents.text(project, document)
-        found = documents.chunks(project, document) if chunks or json else []
+    from homing.operations.documents import OfDocument, get_document, list_chunks
+
+    asked = checked(OfDocument, project=project, document=document)
+    with calling(data) as call:
+        found = get_document(call, asked)
+        parts = list_chunks(call, asked) if chunks else None
     if json:
-        print_json({"project": project, "document": document, "text": text, "chunks": found})
-    elif not chunks:
-        typer.echo(text)
+        print_json(found if parts is None else parts)
+    elif parts is None:
+        typer.echo(found.text)
     else:
-        for one in found:
-            waits = "  (waits for its vector)" if one.pending else ""
+        for one in parts.chunks:
+            waits = "  (waiting for its vector)" if one.pending else ""
             typer.echo(f"{one.id}  {one.start_offset}-{one.end_offset}{waits}\n    {' '.join(one.text.split())}")
 
 
@@ -125,31 +127,63 @@ def show(
 def search(
     project: Project,
     query: Annotated[str, typer.Argument(help='A question; in keyword mode, "…" and 「…」 are phrases.')],
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
-    min_score: Annotated[float, typer.Option(help="Leave out what means something else; 0 shows everything.")] = 0.55,
-    offset: Annotated[int, typer.Option(help="How many to pass over: the next page.")] = 0,
-    document: Annotated[str | None, typer.Option(help="Only this document.")] = None,
+    mode: SearchMode = "hybrid",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many paragraphs.")] = 20,
+    min_score: Annotated[float, typer.Option(help="Leave out semantic matches that score lower.")] = 0.55,
+    offset: Annotated[int, typer.Option(help="Skip this many hits, to see the next page.")] = 0,
+    document: Annotated[str | None, typer.Option(help="Search only this document.")] = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
     """Search the paragraphs of a project."""
-    with opened(data) as homing:
-        documents = homing.documents
-        _documents(documents, project)
-        found = documents.search(
-            project,
-            query,
-            mode=mode_of(mode),
-            top_k=limit,
-            min_score=min_score,
-            offset=offset,
-            document=document,
-        )
+    from homing.operations.documents import DocumentSearch, search_documents
+
+    given = {"mode": mode, "limit": limit, "min_score": min_score, "offset": offset, "document": document}
+    asked = checked(DocumentSearch, project=project, query=query, **given)
+    with calling(data) as call:
+        if not json:
+            _check_project(call.app, project)
+        found = search_documents(call, asked)
     if json:
-        print_json(as_json(query, found))
+        print_json(found)
     else:
-        _show(found)
+        print_hits(
+            found,
+            lambda hit: f"{hit.metadata['document_id']} {hit.metadata['start_offset']}",
+            "没有找到相关的段落 / No matching paragraphs.",
+        )
+
+
+@app.command()
+def rename(
+    project: Project,
+    document: Document,
+    name: Annotated[str, typer.Argument(help="The new name.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Rename a document. Nothing is embedded again."""
+    from homing.operations.documents import DocumentRename, rename_document
+
+    with calling(data) as call:
+        found = rename_document(call, checked(DocumentRename, project=project, document=document, name=name))
+    print_json(found) if json else say(f"{document} is now called {name}")
+
+
+@app.command()
+def move(
+    project: Project,
+    document: Document,
+    to: Annotated[str, typer.Argument(help="The project to move it to.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Move a document to another project. Nothing is embedded again."""
+    from homing.operations.documents import DocumentMove, move_document
+
+    with calling(data) as call:
+        found = move_document(call, checked(DocumentMove, project=project, document=document, to=to))
+    print_json(found) if json else say(f"{document} is now in {to}")
 
 
 @app.command()
@@ -160,40 +194,42 @@ def remove(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Delete a document, or a project. Everything that was made of it goes, too."""
-    with opened(data) as homing:
-        documents = homing.documents
+    """Delete a document or a whole project."""
+    from homing.operations.documents import OfDocument, OfProject, delete_document, delete_project
+
+    with calling(data) as call:
         if document is not None:
-            if not documents.delete(project, document):
-                raise NotFound(f"there is no document {document!r} in project {project!r}; see homing docs list")
-            removed = 1
+            done = delete_document(call, checked(OfDocument, project=project, document=document))
         else:
-            count = len(_documents(documents, project))
+            count = _check_project(call.app, project)
             if not yes:
-                typer.confirm(f"Delete {count} documents of {project}?", abort=True, err=True)
-            removed = documents.delete_project(project)
-    print_json({"removed": removed}) if json else console().print(f"{removed} removed")
+                typer.confirm(f"Delete all {count} documents of {project}?", abort=True, err=True)
+            done = delete_project(call, checked(OfProject, project=project))
+    print_json(done) if json else say(f"{done.deleted} removed")
 
 
 @app.command()
 def reindex(
-    project: Annotated[str | None, typer.Argument(help="A project; without it, all of them.")] = None,
+    project: Annotated[str | None, typer.Argument(help="A project; without it, all projects.")] = None,
     document: Annotated[str | None, typer.Option(help="Only this document.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Paragraphs embedded together.")] = 128,
+    batch_size: Annotated[int, typer.Option(help="How many paragraphs to embed at a time.")] = 128,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Embed what has no vector, or a damaged one. What is in order is left alone."""
-    with opened(data) as homing, progress("Embedding", quiet=json) as step:
+    """Embed paragraphs whose vector is missing or damaged."""
+    from homing.operations.documents import ReindexOut
+
+    with opened(data) as app, progress("Embedding", quiet=json) as step:
         if project is not None:
-            _documents(homing.documents, project)
-        report = homing.documents.reindex(project, document=document, batch_size=batch_size, progress=step)
+            _check_project(app, project)
+        done = app.documents.reindex(project, document=document, batch_size=batch_size, progress=step)
+        report = ReindexOut.of(done)
     if json:
         print_json(report)
         return
-    console().print(
-        f"{report.chunks} paragraphs of {report.documents} documents: {report.embedded} embedded, "
-        f"{report.repaired} damaged, {report.removed} leftovers removed"
+    say(
+        f"{report.chunks} paragraphs in {report.documents} documents: {report.embedded} embedded, "
+        f"{report.repaired} of them damaged before; {report.removed} leftovers removed"
     )
     _tell_waiting(report.waiting)
 
@@ -212,39 +248,27 @@ def _read(file: Path) -> str:
     return read_file(file).text
 
 
-def _documents(documents: DocumentService, project: str) -> list[DocumentInfo]:
-    """The documents of a project that has some; where a name is typed, one without any is a slip."""
-    found = documents.documents(project)
+def _check_project(app: Homing, project: str) -> int:
+    """How many documents a project has. Where a name is typed, a project without any is a typing error."""
+    found = app.documents.documents(project)
     if not found:
-        raise NotFound(f"there is no project {project!r}; see homing docs list")
-    return found
+        raise NotFound(f"there is no project {project!r}; `homing docs list` shows the projects")
+    return len(found)
 
 
-def _embed(documents: DocumentService, step: Callable[[int, int], None]) -> int:
-    return work_through(documents.waiting, documents.flush, step)
+def _print_list(json: bool, found: BaseModel, name: str, size: str, rows: Sequence[Any]) -> None:
+    if json:
+        print_json(found)
+        return
+    shown = [(one.id, getattr(one, size), one.chunks, one.pending) for one in rows]
+    print_table((name, size, "paragraphs", "without a vector"), shown)
+
+
+def _embed(app: Homing, *, quiet: bool) -> int:
+    with progress("Embedding", quiet=quiet) as step:
+        return work_through(app.documents.waiting, app.documents.flush, step)
 
 
 def _tell_waiting(left: int) -> None:
     if left:
-        told = f"{left} paragraphs wait for the embedding model; words find them (homing docs reindex)"
-        console(stderr=True).print(told)
-
-
-def _show(found: Retrieved) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    if not found:
-        out.print("没有找到相关的段落 / No paragraph is about that.")
-    for hit in found:
-        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-        place = f"{hit.metadata['document_id']} {hit.metadata['start_offset']}"
-        waits = "  pending" if hit.metadata["pending"] else ""
-        out.print(Text.assemble((f"{score}  ", "bold green"), (place, "cyan"), (waits, "yellow")))
-        shown = Text(hit.metadata["snippet"])
-        for start, end in hit.metadata["snippet_highlights"]:
-            shown.stylize("bold yellow", start, end)
-        out.print(Padding(shown, (0, 0, 0, 6)), soft_wrap=False)
+        note(f"{left} paragraphs have no vector yet and are found by their words only (homing docs reindex)")

@@ -7,51 +7,48 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.found import as_json
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_error, print_json, progress
+from homing.cli.calls import Data, Json, Question, calling, checked, group
+from homing.cli.output import note, print_error, print_hits, print_json, print_table, progress, say
 from homing.errors import HomingError
 
 if TYPE_CHECKING:
-    from homing.app import Homing
-    from homing.knowledge import KnowledgeBase, Uploaded
-    from homing.records import Retrieved
+    from homing.operations.hits import HitOut
+    from homing.operations.knowledge import FileUploaded
 
-app = typer.Typer(
-    help="A knowledge base of files: upload, search, list, delete.", no_args_is_help=True, rich_markup_mode=None
-)
+app = group("A knowledge base of files: upload, search, list, delete.")
 
-User = Annotated[str | None, typer.Option("--user", help="Whose knowledge base; without it, your own.")]
+User = Annotated[str | None, typer.Option("--user", help="Whose files; without it, yours.")]
 
 
 @app.command()
 def upload(
-    files: Annotated[list[Path], typer.Argument(help="Files: txt, md, pdf, docx, xlsx, epub.")],
+    files: Annotated[list[Path], typer.Argument(help="Files: txt, md, pdf, docx, xlsx or epub.")],
     user: User = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Upload files; one of the same name is replaced. One that cannot be read does not stop the others."""
-    done: list[Uploaded] = []
+    """Upload files. A file of the same name is replaced.
+
+    A file that cannot be read does not stop the others; the exit code is then 3.
+    """
+    from homing.cli.reports import FilesUploaded, Refusal
+    from homing.operations.knowledge import uploaded_out
+
+    done: list[FileUploaded] = []
     failed: list[HomingError] = []
-    with opened(data) as app:
-        base = base_of(app, user)
+    with calling(data, user=user) as call:
+        base = call.app.knowledge(call.user)
         for file in files:
             try:
                 with progress(f"Embedding {file.name}", quiet=json) as step:
-                    uploaded = base.upload(file, progress=step)
+                    done.append(uploaded_out(base.upload(file, progress=step)))
             except HomingError as refusal:
                 failed.append(refusal)
                 continue
-            done.append(uploaded)
             if not json:
-                console().print(_sentence(uploaded), markup=False)
-                for note in uploaded.notes:
-                    console(stderr=True).print(f"  {note}", markup=False)
+                _tell(done[-1])
     if json:
-        refused = [{"code": error.code, "message": error.message} for error in failed]
-        print_json({"uploaded": done, "failed": refused})
+        print_json(FilesUploaded(uploaded=done, failed=[Refusal.of(error) for error in failed]))
     else:
         for error in failed:
             print_error(error, as_json=False)
@@ -61,93 +58,86 @@ def upload(
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="A question, in Chinese or English.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages at most.")] = 5,
-    min_similarity: Annotated[float, typer.Option(help="Leave out what is less similar, 0 to 1.")] = 0.3,
-    file: Annotated[list[str] | None, typer.Option(help="Only this file; may be repeated.")] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Print the block that goes into a prompt.")] = False,
+    query: Question,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
+    min_similarity: Annotated[float, typer.Option(help="Leave out what is less similar, from 0 to 1.")] = 0.3,
+    file: Annotated[list[str] | None, typer.Option(help="Search only this file; may be repeated.")] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print the passages as a block for a prompt.")] = False,
     user: User = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Find the passages that a question is about."""
-    from homing.knowledge import prompt_block
+    """Search the files for passages about a question."""
+    from homing.operations.knowledge import FileSearch, search_files
 
-    with opened(data) as app:
-        found = base_of(app, user).search(query, limit=limit, min_similarity=min_similarity, files=file)
-    if prompt:
-        print(prompt_block(found))
-    elif json:
-        print_json(as_json(query, found))
+    asked = checked(FileSearch, query=query, limit=limit, min_similarity=min_similarity, file_names=file)
+    with calling(data, user=user) as call:
+        found = search_files(call, asked)
+
+    def place(hit: HitOut) -> str:
+        part = hit.metadata["part"]
+        return f"{hit.metadata['fileName']} ({part})" if part else str(hit.metadata["fileName"])
+
+    if json:
+        print_json(found)
+    elif prompt:
+        typer.echo(found.prompt)
     else:
-        _show(query, found)
+        print_hits(found, place, "暂无相关参考资料 / Nothing relevant in the files.")
 
 
 @app.command(name="list")
 def list_files(user: User = None, data: Data = None, json: Json = False) -> None:
-    """Show the files."""
-    from rich.table import Table
+    """List the files."""
+    from homing.operations.knowledge import list_files as operation
+    from homing.operations.models import Nothing
 
-    with opened(data) as app:
-        files = base_of(app, user).list()
+    with calling(data, user=user) as call:
+        found = operation(call, Nothing())
     if json:
-        print_json({"files": files})
+        print_json(found)
         return
-    table = Table("file", "format", "characters", "passages", "found by")
-    for one in files:
-        table.add_row(
-            one.name, one.format, f"{one.characters:,}", str(one.chunks), "meaning, words" if one.embedded else "words"
-        )
-    console().print(table)
+    rows = [
+        (one.file_name, one.format, f"{one.characters:,}", one.chunks, "meaning, words" if one.embedded else "words")
+        for one in found.files
+    ]
+    print_table(("file", "format", "characters", "passages", "found by"), rows)
 
 
 @app.command()
 def embed(user: User = None, data: Data = None, json: Json = False) -> None:
-    """Embed files that were uploaded without the model."""
-    with opened(data) as app, progress("Embedding", quiet=json) as step:
-        base = base_of(app, user)
-        done = base.embed_waiting(progress=step)
-        left = sum(not one.embedded for one in base.list())
-    print_json({"embedded": done, "waiting": left}) if json else console().print(f"{done} files embedded, {left} wait")
+    """Embed files that were uploaded without a model."""
+    from homing.cli.reports import FilesEmbedded
+
+    with calling(data, user=user) as call, progress("Embedding", quiet=json) as step:
+        base = call.app.knowledge(call.user)
+        embedded = base.embed_waiting(progress=step)
+        done = FilesEmbedded(embedded=embedded, waiting=sum(not one.embedded for one in base.list()))
+    print_json(done) if json else say(f"{done.embedded} files embedded, {done.waiting} still waiting")
 
 
 @app.command()
 def delete(
-    name: Annotated[str, typer.Argument(help="The file's name, as `list` shows it.")],
+    name: Annotated[str, typer.Argument(help="The name of the file, as `list` shows it.")],
     user: User = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Remove a file and all of its passages."""
-    with opened(data) as app:
-        gone = base_of(app, user).delete(name)
-    print_json({"deleted": gone}) if json else console().print(f"{gone.name} deleted", markup=False)
+    """Delete a file and all of its passages."""
+    from homing.operations.knowledge import OfFile, delete_file
+
+    with calling(data, user=user) as call:
+        gone = delete_file(call, checked(OfFile, file_name=name))
+    print_json(gone) if json else say(f"{gone.file_name} deleted")
 
 
-def base_of(app: Homing, user: str | None) -> KnowledgeBase:
-    """The knowledge base of a user, or of whoever runs this."""
-    return app.knowledge() if user is None else app.knowledge(user)
-
-
-def _sentence(done: Uploaded) -> str:
+def _tell(done: FileUploaded) -> None:
+    file = done.file
     if done.unchanged:
-        return f"{done.file.name} is there already"
-    waiting = "" if done.file.embedded else "; the model is not available, words find them (homing knowledge embed)"
-    passages = "1 passage" if done.file.chunks == 1 else f"{done.file.chunks} passages"
-    return f"{done.file.name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waiting}"
-
-
-def _show(query: str, found: Retrieved) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    if not found:
-        out.print("暂无相关参考资料 / No file says anything about that.")
-    for hit in found:
-        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-        place = f" ({hit.metadata['part']})" if hit.metadata["part"] else ""
-        out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.metadata['fileName']}{place}", "cyan")))
-        out.print(Padding(excerpt(query, hit, 400), (0, 0, 0, 6)), soft_wrap=False)
+        say(f"{file.file_name} is already there, unchanged")
+    else:
+        passages = "1 passage" if file.chunks == 1 else f"{file.chunks} passages"
+        waits = "" if file.embedded else "; no model is available, so words find them for now (homing knowledge embed)"
+        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waits}")
+    for one in done.notes:
+        note(f"  {one}")

@@ -3,203 +3,193 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.found import as_json, mode_of
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_json, progress
-from homing.cli.waiting import work_through
+from homing.cli.calls import Data, Json, Question, SearchMode, calling, checked, group, opened, work_through
+from homing.cli.output import console, note, print_hits, print_json, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.engine import Engine
-    from homing.records import Retrieved
+    from homing.operations.memory import MemoryList
 
-app = typer.Typer(help="Memory: remember, recall, forget.", no_args_is_help=True)
+app = group("Memory: remember, recall and forget texts.")
 
-Collection = Annotated[str, typer.Argument(help="knowledge, observation, reflection or learning.")]
+COLLECTIONS = "knowledge, observation, reflection or learning"
 Session = Annotated[str | None, typer.Option("--session", help="Only what belongs to this session.")]
-
-
-@app.callback()
-def group() -> None:
-    """Memory: remember, recall, forget."""
 
 
 @app.command()
 def remember(
-    text: Annotated[str | None, typer.Argument(help="What to remember; without it, standard input.")] = None,
-    collection: Annotated[
-        str, typer.Option("--in", help="knowledge, observation, reflection or learning.")
-    ] = "knowledge",
+    text: Annotated[str | None, typer.Argument(help="The text to remember; without it, standard input.")] = None,
+    collection: Annotated[str, typer.Option("--in", help=f"Where to keep it: {COLLECTIONS}.")] = "knowledge",
     session: Annotated[str, typer.Option("--session", help="The session it belongs to.")] = "",
     category: Annotated[str, typer.Option(help="A word to sort it by.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.")] = None,
-    entry_id: Annotated[str | None, typer.Option("--id", help="Replaces what has this id.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
+    entry_id: Annotated[str | None, typer.Option("--id", help="Its id; an entry with this id is replaced.")] = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Remember a text. When the command ends it can be recalled by meaning and by words."""
-    with opened(data) as homing:
-        entry = homing.memory.remember(
-            collection,
-            sys.stdin.read() if text is None else text,
-            session_key=session,
-            category=category,
-            tags=tag or (),
-            entry_id=entry_id,
-        )
-        left = homing.engine.close()
+    """Remember a text. It can be recalled as soon as the command ends."""
+    from homing.operations.memory import Remember
+    from homing.operations.memory import remember as operation
+
+    given = {"collection": collection, "session_key": session, "category": category, "tags": tag, "id": entry_id}
+    asked = checked(Remember, text=sys.stdin.read() if text is None else text, **given)
+    with calling(data) as call:
+        entry = operation(call, asked)
+        left = call.app.engine.close()
     if json:
-        print_json({"entry": entry, "waiting": left})
+        print_json(entry)
         return
-    console().print(f"{entry.collection} {entry.id}", markup=False)
+    say(f"{entry.collection} {entry.id}")
     if left:
-        console(stderr=True).print(f"{left} texts wait for the embedding model; words find them (homing memory queue)")
+        note(f"{left} texts have no vector yet and are found by their words only (homing memory queue)")
 
 
 @app.command()
 def recall(
-    query: Annotated[str, typer.Argument(help="A question, in Chinese or English.")],
-    collection: Annotated[list[str] | None, typer.Option("--in", help="Only this collection; may be repeated.")] = None,
+    query: Question,
+    collection: Annotated[
+        list[str] | None, typer.Option("--in", help=f"Only in {COLLECTIONS}; may be repeated.")
+    ] = None,
     session: Session = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="How many at most.")] = None,
-    max_distance: Annotated[float | None, typer.Option(help="Leave out what is farther; 0 is off.")] = None,
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many entries.")] = 5,
+    max_distance: Annotated[float, typer.Option(help="Leave out what is farther away; 0 is no limit.")] = 0.0,
+    mode: SearchMode = "hybrid",
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Recall what a question is about, nearest first."""
-    given = {"limit": limit, "max_distance": max_distance, "session_key": session, "mode": mode_of(mode)}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if collection:
-        changes["collections"] = tuple(collection)
-    with opened(data) as homing:
-        found = homing.memory.recall(query, **changes)
+    """Recall what is relevant to a question, the nearest first."""
+    from homing.operations.memory import Recall
+    from homing.operations.memory import recall as operation
+
+    given = {"session_key": session, "limit": limit, "max_distance": max_distance, "mode": mode}
+    asked = checked(Recall, query=query, collections=collection, **given)
+    with calling(data) as call:
+        found = operation(call, asked)
     if json:
-        print_json(as_json(query, found))
+        print_json(found)
     else:
-        _show(query, found)
+        nothing = "没有相关的记忆 / Nothing relevant is remembered."
+        print_hits(found, lambda hit: f"{hit.metadata['collection']} {hit.id}", nothing)
 
 
 @app.command(name="list")
 def list_entries(
-    collection: Annotated[str | None, typer.Argument(help="A collection; without it, how much each holds.")] = None,
+    collection: Annotated[
+        str | None, typer.Argument(help=f"The collection: {COLLECTIONS}. Without it, the size of each is shown.")
+    ] = None,
     session: Session = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many entries.")] = 50,
+    offset: Annotated[int, typer.Option(help="Skip this many entries.")] = 0,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Show what is remembered, the latest first."""
-    from rich.table import Table
+    """List what is remembered, the latest first."""
+    from homing.operations.memory import MemoryListing, list_memories
 
-    with opened(data) as homing:
-        memory = homing.memory
-        if collection is None:
-            counts = {name: memory.count(name) for name in memory.collections}
-            table = Table("collection", "entries")
-            for name, count in counts.items():
-                table.add_row(name, str(count))
-            print_json(counts) if json else console().print(table)
-            return
-        entries = memory.list(collection, session_key=session, limit=limit)
+    asked = checked(MemoryListing, collection=collection, session_key=session, limit=limit, offset=offset)
+    with calling(data) as call:
+        found = list_memories(call, asked)
     if json:
-        print_json(entries)
-        return
-    table = Table()
-    # An id that is cut off cannot be handed to `forget`.
-    table.add_column("id", min_width=max((len(entry.id) for entry in entries), default=2))
-    for name in ("session", "category", "tags", "text"):
-        table.add_column(name)
-    for entry in entries:
-        shown = " ".join(entry.text.split())
-        table.add_row(entry.id, entry.session_key, entry.category, " ".join(entry.tags), shown[:200])
-    console().print(table)
+        print_json(found)
+    elif collection is None and session is None:
+        print_table(("collection", "entries"), list(found.counts.items()))
+    else:
+        _show_entries(found)
 
 
 @app.command()
 def forget(
-    collection: Collection,
+    collection: Annotated[str, typer.Argument(help=f"The collection: {COLLECTIONS}.")],
     ids: Annotated[list[str], typer.Argument(help="The ids that `remember` and `list` print.")],
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Forget entries with their vectors."""
-    with opened(data) as homing:
-        forgotten = homing.memory.forget(collection, ids)
+    """Forget entries."""
+    from homing.operations.memory import Forget, Forgotten
+    from homing.operations.memory import forget as operation
+
+    asked = [checked(Forget, id=one, collection=collection) for one in ids]
+    forgotten, missing = 0, []
+    with calling(data) as call:
+        for one in asked:
+            try:
+                forgotten += operation(call, one).forgotten
+            except NotFound:
+                missing.append(one.id)
     if not forgotten:
-        raise NotFound(
-            f"nothing in {collection} has the id {', '.join(ids)}; homing memory list {collection} shows them"
-        )
-    print_json({"forgotten": forgotten}) if json else console().print(f"{forgotten} forgotten")
+        hint = f"`homing memory list {collection}` shows the ids"
+        raise NotFound(f"nothing in {collection} has the id {', '.join(missing)}; {hint}")
+    print_json(Forgotten(forgotten=forgotten)) if json else say(f"{forgotten} forgotten")
 
 
 @app.command()
 def queue(
-    retry: Annotated[bool, typer.Option("--retry", help="Try again what was given up.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again to embed what was given up.")] = False,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Show what waits to be embedded, and what was given up."""
-    from rich.table import Table
-    from rich.text import Text
+    """Show which texts wait for a vector, and which were given up."""
+    from homing.cli.reports import WorkQueue
 
     with opened(data) as homing:
         engine = homing.engine
         retried = engine.work.retry_dead() if retry else 0
         if retry:
-            with progress("Embedding", quiet=json) as step:
-                _embed(engine, step)
-        backlog, letters = engine.work.backlog(), engine.work.dead_letters()
-        texts = [engine.store.texts(one.collection, [one.id]).get(one.id, "") for one in letters]
+            _embed(engine, quiet=json)
+        found = WorkQueue(retried=retried, backlog=engine.work.backlog(), dead_letters=engine.work.dead_letters())
+        texts = [engine.store.texts(one.collection, [one.id]).get(one.id, "") for one in found.dead_letters]
     if json:
-        print_json({"retried": retried, "backlog": backlog, "dead_letters": letters})
+        print_json(found)
         return
-    out = console()
-    out.print(f"{backlog.waiting} waiting ({backlog.failing} failed before, the oldest for {backlog.oldest:.0f} s)")
+    backlog = found.backlog
+    say(f"{backlog.waiting} waiting, {backlog.failing} of them after a failure; the oldest for {backlog.oldest:.0f} s")
     if retry:
-        out.print(f"{retried} tried again")
-    if letters:
-        table = Table("given up", "after", "error", "text")
-        for letter, text in zip(letters, texts, strict=True):
-            source = f"{letter.collection} {letter.id}"
-            table.add_row(source, f"{letter.attempts} tries", Text(letter.error), Text(text[:80]))
-        out.print(table)
-        out.print("homing memory queue --retry tries them again")
+        say(f"{retried} tried again")
+    if found.dead_letters:
+        rows = [
+            (f"{one.collection} {one.id}", one.attempts, one.error, text[:80])
+            for one, text in zip(found.dead_letters, texts, strict=True)
+        ]
+        print_table(("given up", "attempts", "error", "text"), rows)
+        say("`homing memory queue --retry` tries them again")
 
 
 @app.command()
 def reindex(data: Data = None, json: Json = False) -> None:
-    """Embed what has no vector, also what was given up."""
+    """Embed texts without a vector. Texts that were given up are tried again."""
+    from homing.cli.reports import MemoryReindexed
+
     with opened(data) as homing:
-        with progress("Looking", quiet=json) as step:
+        with progress("Checking", quiet=json) as step:
             queued = homing.memory.reindex(step)
-        with progress("Embedding", quiet=json) as step:
-            left = _embed(homing.engine, step)
+        done = MemoryReindexed(queued=queued, waiting=_embed(homing.engine, quiet=json))
     if json:
-        print_json({"queued": queued, "waiting": left})
+        print_json(done)
     else:
-        console().print(f"{queued} queued, {left} left" if left else f"{queued} queued and embedded")
+        say(f"{queued} queued, {done.waiting} still waiting" if done.waiting else f"{queued} embedded")
 
 
-def _embed(engine: Engine, step: Callable[[int, int], None]) -> int:
-    return work_through(engine.work.waiting, engine.flush, step)
+def _embed(engine: Engine, *, quiet: bool) -> int:
+    with progress("Embedding", quiet=quiet) as step:
+        return work_through(engine.work.waiting, engine.flush, step)
 
 
-def _show(query: str, found: Retrieved) -> None:
-    from rich.padding import Padding
+def _show_entries(found: MemoryList) -> None:
+    from rich.table import Table
     from rich.text import Text
 
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    if not found:
-        out.print("没有相关的记忆 / Nothing is remembered about that.")
-    for hit in found:
-        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-        out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.collection} {hit.id}", "cyan")))
-        out.print(Padding(excerpt(query, hit, 400), (0, 0, 0, 6)), soft_wrap=False)
+    table = Table()
+    # An id that is cut off cannot be handed to `forget`.
+    table.add_column("id", min_width=max((len(entry.id) for entry in found.entries), default=2))
+    for name in ("session", "category", "tags", "text"):
+        table.add_column(name)
+    for entry in found.entries:
+        shown = " ".join(entry.text.split())[:200]
+        row = (entry.id, entry.session_key, entry.category, " ".join(entry.tags), shown)
+        table.add_row(*map(Text, row))
+    console().print(table)

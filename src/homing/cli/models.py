@@ -1,98 +1,70 @@
-"""`homing models`: which embedding models there are, and how well they answer."""
+"""`homing models`: which embedding models there are, how well they work, and the change from one to another."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json, progress
+from homing.cli.calls import Data, Json, calling, checked, group, opened
+from homing.cli.output import console, note, print_json, print_table, progress, say
+from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.app import Homing
+    from homing.embedders.provider import EmbeddingProvider
+    from homing.operations import Call
 
-app = typer.Typer(help="Embedding models: which there are, which one is used.", no_args_is_help=True)
+app = group("Embedding models: list, add, test and change them.")
 
-Name = Annotated[str, typer.Argument(help="Name of the model, e.g. text-embedding-3-small.")]
-Provider = Annotated[str | None, typer.Option("--provider", help="Name of the provider, where several have it.")]
+Name = Annotated[str, typer.Argument(help="The name of the model, e.g. text-embedding-3-small.")]
+Provider = Annotated[
+    str | None, typer.Option("--provider", help="The name of its provider, where several have the model.")
+]
 
 PROBES = ("打开卧室的灯", "turn on the bedroom light", "昨天的会议纪要")
 """Two texts that mean the same, and one that does not."""
-
-
-@app.callback()
-def group() -> None:
-    """Embedding models: which there are, which one is used."""
+LOG = "switch.log"
 
 
 @app.command(name="list")
 def list_models(data: Data = None, json: Json = False) -> None:
-    """Show the models, and which one is used."""
-    with opened(data) as app:
-        rows = _rows(app)
+    """List the models, and show which one is in use."""
+    from homing.operations.models import Nothing
+    from homing.operations.models_in_use import list_models as operation
+
+    with calling(data) as call:
+        found = operation(call, Nothing())
     if json:
-        print_json(rows)
+        print_json(found)
         return
-    from rich.table import Table
-
-    table = Table("model", "provider", "dimensions", "in use", "where")
-    for row in rows:
-        used = "✓" if row["default"] else "" if row["enabled"] else "off"
-        table.add_row(row["name"], row["provider"], str(row["dimensions"] or ""), used, str(row["path"]))
-    console().print(table)
-
-
-def _rows(app: Homing) -> list[dict[str, Any]]:
-    from homing.resolve import local_models
-
-    used = app.models.identity()
     rows = [
-        {
-            "name": one.name,
-            "provider": "local",
-            "dimensions": one.dimensions,
-            "default": used == f"local/{one.name}@{one.dimensions}",
-            "enabled": True,
-            "path": str(one.path),
-        }
-        for one in local_models(app.settings)
+        (one.name, one.provider, one.dimensions or "", "✓" if one.default else "" if one.enabled else "off")
+        for one in found.models
     ]
-    here = {row["name"] for row in rows}
-    default = app.models.default_model()
-    for one in app.models.configured():
-        provider = app.models.config.get_provider(one.provider_id)
-        if provider.type == "local" and one.model_key in here and not one.model_config.model_path:
-            continue
-        rows.append(
-            {
-                "name": one.model_key,
-                "provider": provider.name,
-                "dimensions": one.model_config.dimensions,
-                "default": not app.models.explicit and one == default,
-                "enabled": one.enabled and provider.enabled,
-                "path": one.model_config.model_path or provider.base_url,
-            }
-        )
-    return rows
+    print_table(("model", "provider", "dimensions", "in use"), rows)
 
 
 @app.command()
 def add(
     name: Name,
-    provider: Annotated[str, typer.Option("--provider", help="Name of the provider; see `homing providers`.")],
+    provider: Annotated[str, typer.Option("--provider", help="The name of its provider; see `homing providers`.")],
     dimensions: Annotated[
-        int | None, typer.Option(help="Width of its vectors, where the model lets one choose.")
+        int | None, typer.Option(help="The length of its vectors, where the model has several.")
     ] = None,
-    endpoint: Annotated[str, typer.Option(help="Path below the provider's address, where it is not its own.")] = "",
-    timeout: Annotated[int | None, typer.Option(help="Milliseconds for a request.")] = None,
-    path: Annotated[str, typer.Option(help="Folder of a model that runs on this machine.")] = "",
+    endpoint: Annotated[str, typer.Option(help="The path of the API below the provider's address.")] = "",
+    timeout: Annotated[int | None, typer.Option(help="How long a request may take, in milliseconds.")] = None,
+    path: Annotated[str, typer.Option(help="The folder of a model that runs on this machine.")] = "",
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Add a model of a provider. `homing models default NAME` then uses it."""
+    """Add a model of a provider. Use it with `homing models default NAME`."""
+    from homing.cli.reports import ModelAdded
+
     with opened(data) as app:
         # The model that is used now stays in use.
         app.models.config.ensure_default_embedding_model()
@@ -107,75 +79,231 @@ def add(
             app.models.config.delete_model(model.id)
             raise
     if json:
-        print_json({"name": name, "provider": provider, "model": identity})
+        print_json(ModelAdded(name=name, provider=provider, model=identity))
     else:
-        console().print(f"{identity} was added; try it with `homing models test {name}`")
+        say(f"added {identity}; try it with `homing models test {name}`")
 
 
 @app.command()
 def remove(name: Name, provider: Provider = None, data: Data = None, json: Json = False) -> None:
-    """Remove a model that was added. What it embedded stays, and is found by keywords until it is embedded again."""
+    """Remove a model that was added.
+
+    Texts that it embedded stay, and are found by their words until another model has embedded them.
+    """
+    from homing.cli.reports import ModelRemoved
+
     with opened(data) as app:
         found = app.models.manager.model_registry.find_model(provider, name)
         app.models.config.delete_model(found.model.id)
-    if json:
-        print_json({"name": name, "provider": found.provider.name})
-    else:
-        console().print(f"{name} of {found.provider.name} was removed")
+    gone = ModelRemoved(name=name, provider=found.provider.name)
+    print_json(gone) if json else say(f"removed {name} of {gone.provider}")
 
 
 @app.command(name="test")
 def try_out(
-    name: Annotated[str | None, typer.Argument(help="Name of the model; without one, the one in use.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The name of the model; without it, the one in use.")] = None,
     provider: Provider = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Try a model out. Embeds three texts: how long that takes, and how near they are."""
-    from homing.embedders.provider import EmbeddingProvider
-    from homing.errors import ModelNotReady
+    """Try out a model. Shows how fast it is, and how it scores three texts."""
+    from homing.cli.reports import ModelTested
     from homing.vectors import score_of
 
     with opened(data) as app:
-        chosen: EmbeddingProvider | None
-        if name is None:
-            chosen = app.embedder
-        else:
-            chosen = app.models.manager.get_or_create_adapter(app.models.find(name, provider))
-        if chosen is None:
-            raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+        chosen = _chosen(app, name, provider)
         rows = chosen.embed(PROBES)
         started = time.perf_counter()
         # A text that no cache holds.
         chosen.embed([f"homing {time.time_ns()}"], kind="query")
-        milliseconds = (time.perf_counter() - started) * 1000
-        related, unrelated = float(rows[0] @ rows[1]), float(rows[0] @ rows[2])
-        told = {
-            "model": chosen.id,
-            "dimensions": chosen.dimensions,
-            "milliseconds": round(milliseconds, 1),
-            "related": round(score_of(related, chosen.scale), 3),
-            "unrelated": round(score_of(unrelated, chosen.scale), 3),
-        }
+        tested = ModelTested(
+            model=chosen.id,
+            dimensions=chosen.dimensions,
+            milliseconds=round((time.perf_counter() - started) * 1000, 1),
+            related=round(score_of(float(rows[0] @ rows[1]), chosen.scale), 3),
+            unrelated=round(score_of(float(rows[0] @ rows[2]), chosen.scale), 3),
+        )
     if json:
-        print_json(told)
+        print_json(tested)
         return
-    console().print(
-        f"{told['model']}: a text takes {milliseconds:.0f} ms; "
-        f"“{PROBES[0]}” is {told['related']:.2f} to “{PROBES[1]}”, {told['unrelated']:.2f} to “{PROBES[2]}”"
+    say(
+        f"{tested.model}: {tested.milliseconds:.0f} ms for a text; “{PROBES[0]}” scores {tested.related:.2f} with "
+        f"“{PROBES[1]}” and {tested.unrelated:.2f} with “{PROBES[2]}”"
     )
 
 
+def _chosen(app: Homing, name: str | None, provider: str | None) -> EmbeddingProvider:
+    from homing.errors import ModelNotReady
+
+    if name is not None:
+        return app.models.manager.get_or_create_adapter(app.models.find(name, provider))
+    if app.embedder is None:
+        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+    return app.embedder
+
+
 @app.command()
-def pull(name: Name, json: Json = False) -> None:
-    """Fetch a model by name, ready to run without torch. `homing models default NAME` then uses it."""
+def pull(
+    name: Annotated[str, typer.Argument(help="The name of the model, e.g. all-MiniLM-L6-v2.")], json: Json = False
+) -> None:
+    """Download a model that runs on this machine. Torch is not needed."""
+    from homing.cli.reports import ModelPulled
     from homing.config import load
     from homing.embedders.pull import pull as fetch
 
     folder = load().settings.models.expanduser() / name
-    with progress(f"Fetching {name}", quiet=json) as step:
+    with progress(f"Downloading {name}", quiet=json) as step:
         fetch(name, folder, progress=lambda one: step(one.done, one.total or one.done))
     if json:
-        print_json({"name": name, "path": folder})
+        print_json(ModelPulled(name=name, path=str(folder)))
     else:
-        console().print(f"{name} is ready in {folder}; use it with `homing models default {name}`")
+        say(f"{name} is ready in {folder}; use it with `homing models default {name}`")
+
+
+@app.command()
+def calibrate(
+    name: Name,
+    corpus: Annotated[
+        Path | None, typer.Option("--corpus", help="Fit it to the .md and .txt files of this folder.", file_okay=False)
+    ] = None,
+    provider: Provider = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Calibrate the scores of a model.
+
+    After that, a score of 0.5 separates related from unrelated texts.
+    """
+    from homing.models.calibrate import calibrate as fit
+    from homing.models.calibrate import keep_scale, pairs_of, shipped_pairs
+
+    pairs = shipped_pairs() if corpus is None else pairs_of(_texts(corpus))
+    with opened(data) as app:
+        found = app.models.find(name, provider)
+        fitted = fit(app.models.adapter(found.model), pairs)
+        keep_scale(app.models.config, found.model, fitted.scale)
+    if json:
+        print_json(fitted)
+        return
+    say(
+        f"{name}: border {fitted.scale.border:.3f}, steepness {fitted.scale.steepness:.1f}, fitted to {fitted.pairs} "
+        f"pairs; {fitted.related_above:.0%} of the related pairs score above 0.5, {fitted.unrelated_below:.0%} of the "
+        "unrelated ones below"
+    )
+
+
+def _texts(folder: Path) -> list[str]:
+    from homing.documents.folder_files import read_text, text_files
+    from homing.text.decoding import NotText
+
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
+    texts = []
+    for path in text_files(folder):
+        try:
+            texts.append(read_text(path))
+        except (NotText, OSError) as error:
+            note(f"skipped {path}: {error}")
+    return texts
+
+
+@app.command(name="default")
+def change_default(
+    name: Annotated[
+        str | None, typer.Argument(help="The model to use; without it, an unfinished change is completed.")
+    ] = None,
+    provider: Provider = None,
+    background: Annotated[
+        bool, typer.Option("--background", help="Return at once and embed in the background.")
+    ] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Choose the model to use from now on.
+
+    Texts that another model embedded are embedded again, while searches go on. If it is interrupted, the same command
+    continues where it stopped.
+    """
+    from homing.operations.models_in_use import ModelChoice, make_default
+
+    with calling(data) as call:
+        if name is not None:
+            make_default(call, checked(ModelChoice, name=name, provider=provider))
+        if background:
+            _start_apart(call.app)
+        else:
+            _embed_again(call.app, quiet=json)
+        _report(call, json=json)
+
+
+@app.command()
+def status(data: Data = None, json: Json = False) -> None:
+    """Show the model in use, and the progress of a change."""
+    with calling(data) as call:
+        _report(call, json=json)
+
+
+@app.command()
+def rollback(data: Data = None, json: Json = False) -> None:
+    """Go back to the previous model. Its vectors were kept."""
+    with calling(data) as call:
+        call.app.switch.rollback()
+        # What was written since the change has no vector of that model yet.
+        _embed_again(call.app, quiet=json)
+        _report(call, json=json)
+
+
+@app.command()
+def discard(data: Data = None, json: Json = False) -> None:
+    """Delete the vectors that were kept for a rollback."""
+    from homing.cli.reports import VectorsDiscarded
+
+    with opened(data) as app:
+        done = VectorsDiscarded(discarded=app.switch.discard())
+    print_json(done) if json else say(f"{done.discarded} vectors deleted")
+
+
+def _embed_again(app: Homing, *, quiet: bool) -> None:
+    with progress("Embedding again", quiet=quiet) as step:
+        app.switch.run(step)
+
+
+def _start_apart(app: Homing) -> None:
+    command = [sys.executable, "-c", "from homing.cli.main import run; run()", "models", "default", "--json"]
+    with (app.settings.data / LOG).open("ab") as log:
+        subprocess.Popen(
+            [*command, "--data", str(app.settings.data.absolute())],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _report(call: Call, *, json: bool) -> None:
+    from homing.operations.models import Nothing
+    from homing.operations.models_in_use import get_model_change
+
+    change = get_model_change(call, Nothing())
+    if json:
+        print_json(change)
+        return
+    out = console()
+    out.print(f"model in use: {change.default or 'none (keywords only)'}")
+    if change.target and not change.finished:
+        left = "" if change.seconds_left is None else f", about {change.seconds_left:.0f} s left"
+        doing = f"running, {change.done} of {change.total}{left}" if change.running else "stopped"
+        out.print(f"changing to {change.target}: {doing}{'; ' + change.error if change.error else ''}")
+        if not change.running:
+            out.print("finish it with `homing models default`")
+    rows = [
+        (
+            one.collection,
+            one.records,
+            next((other.model for other in one.models if other.served), ""),
+            ", ".join(f"{other.model} ({other.embedded})" for other in one.models if not other.served),
+        )
+        for one in change.collections
+    ]
+    if rows:
+        print_table(("collection", "texts", "searched with", "also has vectors of"), rows)

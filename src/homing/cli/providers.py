@@ -7,51 +7,34 @@ from typing import Annotated
 
 import typer
 
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json
+from homing.cli.calls import Data, Json, group, opened
+from homing.cli.output import print_json, print_table, say
 
-app = typer.Typer(help="Accounts with model providers.", no_args_is_help=True)
-
-Name = Annotated[str, typer.Argument(help="A name of your choice.")]
-
-
-@app.callback()
-def group() -> None:
-    """Accounts with model providers."""
+app = group("Accounts with model providers.")
 
 
 @app.command(name="list")
 def list_providers(data: Data = None, json: Json = False) -> None:
-    """Show the providers that were added. Of a key only whether there is one, or which variable holds it."""
-    with opened(data) as app:
-        providers = app.models.providers()
-        rows = [
-            {
-                "name": one.name,
-                "type": one.type,
-                "base_url": one.base_url,
-                "key": _shown(one.api_key.reveal()),
-                "enabled": one.enabled,
-            }
-            for one in providers
-        ]
-    if json:
-        print_json(rows)
-        return
-    from rich.table import Table
+    """List the providers. Keys are not shown.
 
-    table = Table("name", "type", "address", "key", "enabled")
-    for row in rows:
-        table.add_row(*(str(row[key]) for key in ("name", "type", "base_url", "key")), "✓" if row["enabled"] else "")
-    console().print(table)
+    The list says whether there is a key, or which environment variable holds it.
+    """
+    from homing.cli.reports import ProviderOut
+
+    with opened(data) as app:
+        providers = [ProviderOut.of(one, key=_shown(one.api_key.reveal())) for one in app.models.providers()]
+    if json:
+        print_json(providers)
+        return
+    rows = [(one.name, one.type, one.base_url, one.key, "✓" if one.enabled else "") for one in providers]
+    print_table(("name", "type", "address", "key", "enabled"), rows)
 
 
 @app.command()
 def add(
-    name: Name,
-    kind: Annotated[str, typer.Option("--type", help="openai, gemini, ollama, dashscope, local …")],
-    base_url: Annotated[str, typer.Option(help="Address of the API, where it is not the provider's own.")] = "",
+    name: Annotated[str, typer.Argument(help="A name of your choice.")],
+    kind: Annotated[str, typer.Option("--type", help="openai, gemini, ollama, dashscope, local and others.")],
+    base_url: Annotated[str, typer.Option(help="The address of the API, if it is not the usual one.")] = "",
     key_variable: Annotated[
         str, typer.Option("--key-variable", help="Read the key from this environment variable whenever it is used.")
     ] = "",
@@ -59,31 +42,37 @@ def add(
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Add a provider. The key is asked for, or read from standard input; it may be written ${VARIABLE}."""
-    key = f"${{{key_variable}}}" if key_variable else "" if no_key or kind in ("local", "ollama") else _asked(name)
+    """Add a provider. It asks for the key, or reads it from standard input.
+
+    Instead of a key, ${VARIABLE} may be entered: the key is then read from that environment variable.
+    """
+    from homing.cli.reports import ProviderAdded
+
+    key = f"${{{key_variable}}}" if key_variable else "" if no_key or kind in ("local", "ollama") else _ask_key(name)
     with opened(data) as app:
         app.models.config.create_provider(name, kind, api_key=key, base_url=base_url)
     if json:
-        print_json({"name": name, "type": kind, "key": _shown(key)})
+        print_json(ProviderAdded(name=name, type=kind, key=_shown(key)))
     else:
-        console().print(f"{name} was added; add one of its models with `homing models add MODEL --provider {name}`")
+        say(f"added {name}; add one of its models with `homing models add MODEL --provider {name}`")
 
 
 @app.command()
-def remove(name: Name, data: Data = None, json: Json = False) -> None:
-    """Remove a provider that no model belongs to."""
+def remove(
+    name: Annotated[str, typer.Argument(help="The name of the provider.")], data: Data = None, json: Json = False
+) -> None:
+    """Remove a provider that has no models."""
+    from homing.cli.reports import ProviderRemoved
+
     with opened(data) as app:
         app.models.config.delete_provider(name)
-    if json:
-        print_json({"name": name})
-    else:
-        console().print(f"{name} was removed")
+    print_json(ProviderRemoved(name=name)) if json else say(f"removed {name}")
 
 
-def _asked(name: str) -> str:
+def _ask_key(name: str) -> str:
     if sys.stdin.isatty():
-        asked: str = typer.prompt(f"API key of {name}", hide_input=True, default="", show_default=False, err=True)
-        return asked
+        key: str = typer.prompt(f"API key of {name}", hide_input=True, default="", show_default=False, err=True)
+        return key
     return sys.stdin.readline().strip()
 
 

@@ -1,7 +1,8 @@
-"""`homing search`: look through a folder of text files."""
+"""`homing search` and `homing embed`: look through a folder of text files, and turn texts into vectors."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,50 +11,54 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.found import as_json, mode_of
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_json, progress
-from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
+from homing.cli.calls import Data, Json, Question, SearchMode, mode_of
+from homing.cli.output import console, note, print_hits, print_json, progress
+from homing.errors import HomingError, InvalidArgument, ModelNotReady, NotFound, StoreError
 
 if TYPE_CHECKING:
     from homing.app import Homing
-    from homing.documents.following import FollowedFolder, Refreshed
-    from homing.records import Hit, Retrieved
+    from homing.cli.reports import FolderSearchOut
+    from homing.documents.following import FollowedFolder
+    from homing.operations.hits import HitOut
 
 INDEX = ".homing"
 """The folder inside the searched folder that holds its index; it may be deleted at any time."""
 
 
 def search_folder(
-    query: Annotated[str, typer.Argument(help="What to look for, in Chinese or English.")],
+    query: Question,
     folder: Annotated[Path, typer.Argument(help="A folder with .md or .txt files.")] = Path(),
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages at most.")] = 5,
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
-    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches scored below this.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show where each passage ranked in both legs.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
+    mode: SearchMode = "hybrid",
+    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each leg ranked a passage.")] = False,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Find passages in a folder of text files.
+    """Search a folder of text files.
 
-    The first search indexes the folder (into .homing inside it, or into --data); later ones only what changed.
+    The first search indexes the folder (into .homing inside it, or into --data); later searches index only the files
+    that changed.
     """
     if not query.strip():
         raise InvalidArgument('the query is empty; say what to look for, e.g. homing search "孤独的感觉" novels/')
     from dataclasses import replace
 
     from homing.app import open_app
+    from homing.cli.reports import FolderIndexed, FolderSearchOut
+    from homing.operations.hits import search_out
 
     with open_app(data or _index_folder(folder)) as app, _loading_the_model(app):
         index = _index(app, folder)
         with progress("Indexing", quiet=json) as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
-        found = index.search(query, options)
+        answer = search_out("folder", query, index.search(query, options))
+    found = FolderSearchOut(**dict(answer), index=FolderIndexed.of(refreshed))
     if json:
-        print_json({**as_json(query, found), "index": refreshed})
+        print_json(found)
     else:
-        _show(query, found, refreshed, explain=explain)
+        _show(found, explain=explain)
 
 
 def _index_folder(folder: Path) -> Path:
@@ -88,32 +93,57 @@ def _loading_the_model(app: Homing) -> Iterator[None]:
         loading.join()
 
 
-def _show(query: str, found: Retrieved, refreshed: Refreshed, *, explain: bool) -> None:
+def _show(found: FolderSearchOut, *, explain: bool) -> None:
     from rich.text import Text
 
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    for skipped in refreshed.skipped:
-        console(stderr=True).print(Text(f"skipped {skipped.path}: {skipped.reason}", "yellow"))
-    if not found:
-        out.print("没有找到相关内容 / Nothing found.")
-    for hit in found:
-        _show_hit(query, hit, explain=explain)
-    files = refreshed.added + refreshed.changed + refreshed.unchanged
-    milliseconds = found.timings.get("total_ms", 0.0)
-    out.print(Text(f"{len(found)} of {files} files, {found.mode}, {milliseconds:.0f} ms", "dim"))
+    index = found.index
+    for skipped in index.skipped:
+        note(f"skipped {skipped.path}: {skipped.reason}")
+
+    def place(hit: HitOut) -> str:
+        return f"{hit.metadata['path']}:{hit.metadata['line']}"
+
+    print_hits(found, place, "没有找到相关内容 / Nothing found.", length=240, explain=explain)
+    files = index.added + index.changed + index.unchanged
+    passages = "1 passage" if len(found.hits) == 1 else f"{len(found.hits)} passages"
+    among = "1 file" if files == 1 else f"{files} files"
+    console().print(Text(f"{passages} from {among}, {found.mode}, {found.took_ms:.0f} ms", "dim"))
 
 
-def _show_hit(query: str, hit: Hit, *, explain: bool) -> None:
-    from rich.padding import Padding
+def embed_texts(
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="The texts; without any, the lines of standard input.")
+    ] = None,
+    query: Annotated[bool, typer.Option("--query", help="Embed the texts as questions, not as documents.")] = False,
+    json: Json = False,
+) -> None:
+    """Turn texts into vectors. On a terminal it shows how similar the texts are."""
+    from homing.config import load
+    from homing.resolve import resolve_embedder
+
+    texts = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    if not texts:
+        raise InvalidArgument("there is nothing to embed; give texts as arguments or lines on standard input")
+    embedder = resolve_embedder(load().settings)
+    if embedder is None:
+        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+    rows = embedder.embed(texts, kind="query" if query else "document")
+    if json:
+        from homing.cli.reports import Vectors
+
+        print_json(Vectors(model=embedder.id, dimensions=embedder.dimensions, vectors=rows.tolist()))
+        return
+    from rich.table import Table
     from rich.text import Text
 
-    out = console()
-    score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-    out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.metadata['path']}:{hit.metadata['line']}", "cyan")))
-    out.print(Padding(excerpt(query, hit, 240), (0, 0, 0, 6)), soft_wrap=False)
-    if explain:
-        for leg in hit.legs:
-            told = f"{leg.leg}: rank {leg.rank}, raw {leg.raw:.3f}, weight {leg.weight:g}, share {leg.share:.4f}"
-            out.print(Padding(Text(told, "dim"), (0, 0, 0, 6)))
+    from homing.vectors import score_of
+
+    cosines = rows @ rows.T
+    table = Table(title=f"{embedder.id}: cosine (score) of each pair")
+    table.add_column("")
+    for position in range(len(texts)):
+        table.add_column(str(position + 1), justify="right")
+    for position, text in enumerate(texts):
+        scores = (f"{cosine:.2f} ({score_of(float(cosine), embedder.scale):.2f})" for cosine in cosines[position])
+        table.add_row(Text(f"{position + 1} {text[:40]}"), *scores)
+    console().print(table)
