@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homing.cli.calls import Data, Json, checked, group, opened
-from homing.cli.output import console, print_json, print_table, say
+from homing.cli.output import console, counted, print_json, print_table, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def load(
         print_json(changes)
         return
     counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
-    say(f"{count} devices: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    say(f"{counted(count, 'device')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
 
 
 @app.command(name="list")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homing.cli.calls import Data, Json, SearchMode, calling, checked, group, opened, work_through
-from homing.cli.output import note, print_hits, print_json, print_table, progress, say
+from homing.cli.output import counted, note, print_hits, print_json, print_table, progress, reads_chinese, say
 from homing.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
@@ -203,7 +203,9 @@ def remove(
         else:
             count = _check_project(call.app, project)
             if not yes:
-                typer.confirm(f"Delete all {count} documents of {project}?", abort=True, err=True)
+                english = f"Delete the project {project} with its {counted(count, 'document')}?"
+                question = f"删除项目 {project} 和其中的 {count} 篇文档？" if reads_chinese() else english
+                typer.confirm(question, abort=True, err=True)
             done = delete_project(call, checked(OfProject, project=project))
     print_json(done) if json else say(f"{done.deleted} removed")
 
@@ -228,8 +230,8 @@ def reindex(
         print_json(report)
         return
     say(
-        f"{report.chunks} paragraphs in {report.documents} documents: {report.embedded} embedded, "
-        f"{report.repaired} of them damaged before; {report.removed} leftovers removed"
+        f"{counted(report.chunks, 'paragraph')} in {counted(report.documents, 'document')}: "
+        f"{report.embedded} embedded, {report.repaired} of them damaged before; {report.removed} leftovers removed"
     )
     _tell_waiting(report.waiting)
 
@@ -271,4 +273,4 @@ def _embed(app: Homing, *, quiet: bool) -> int:
 
 def _tell_waiting(left: int) -> None:
     if left:
-        note(f"{left} paragraphs have no vector yet and are found by their words only (homing docs reindex)")
+        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing docs reindex)")

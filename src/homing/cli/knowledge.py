@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Data, Json, Question, calling, checked, group
-from homing.cli.output import note, print_error, print_hits, print_json, print_table, progress, say
+from homing.cli.output import counted, note, print_error, print_hits, print_json, print_table, progress, say
 from homing.errors import HomingError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def embed(user: User = None, data: Data = None, json: Json = False) -> None:
         base = call.app.knowledge(call.user)
         embedded = base.embed_waiting(progress=step)
         done = FilesEmbedded(embedded=embedded, waiting=sum(not one.embedded for one in base.list()))
-    print_json(done) if json else say(f"{done.embedded} files embedded, {done.waiting} still waiting")
+    print_json(done) if json else say(f"{counted(done.embedded, 'file')} embedded, {done.waiting} still waiting")
 
 
 @app.command()
@@ -136,8 +136,7 @@ def _tell(done: FileUploaded) -> None:
     if done.unchanged:
         say(f"{file.file_name} is already there, unchanged")
     else:
-        passages = "1 passage" if file.chunks == 1 else f"{file.chunks} passages"
         waits = "" if file.embedded else "; no model is available, so words find them for now (homing knowledge embed)"
-        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waits}")
+        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {counted(file.chunks, 'passage')}{waits}")
     for one in done.notes:
         note(f"  {one}")

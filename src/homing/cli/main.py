@@ -91,7 +91,7 @@ def run() -> None:
         _print_usage_error(error, as_json=as_json)
         sys.exit(error.exit_code)
     except typer.Abort:
-        typer.echo("已取消。" if reads_chinese() else "Cancelled.", err=True)
+        typer.echo("\n已取消。" if reads_chinese() else "\nCancelled.", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -104,17 +104,19 @@ def _print_usage_error(error: Any, *, as_json: bool) -> None:
     elif as_json:
         print_error(InvalidArgument(error.format_message()), as_json=True)
     elif reads_chinese():
-        usage = error.ctx.get_usage().removeprefix("Usage: ")
-        typer.echo(f"用法：{usage}\n运行 {error.ctx.command_path} --help 查看帮助。\n", err=True)
+        if error.ctx is not None:
+            usage = error.ctx.get_usage().removeprefix("Usage: ")
+            typer.echo(f"用法：{usage}\n运行 {error.ctx.command_path} --help 查看帮助。\n", err=True)
         typer.echo(f"错误：{_in_chinese(error)}", err=True)
     else:
         error.show()
 
 
 def _in_chinese(error: Any) -> str:
-    name = getattr(error, "option_name", "")
-    if getattr(error, "param", None) is not None:
-        name = error.param.get_error_hint(error.ctx).strip("'")
+    name, parameter, message = getattr(error, "option_name", ""), getattr(error, "param", None), error.message
+    if parameter is not None:
+        is_option = parameter.param_type_name == "option"
+        name = max(parameter.opts, key=len) if is_option else parameter.metavar or parameter.name
     match type(error).__name__:
         case "MissingParameter":
             return f"缺少{'选项' if name.startswith('-') else '参数'} {name}。"
@@ -122,9 +124,10 @@ def _in_chinese(error: Any) -> str:
             close = f"是不是想用 {'、'.join(sorted(error.possibilities))}？" if error.possibilities else ""
             return f"没有 {name} 这个选项。{close}"
         case "BadOptionUsage":
-            return f"选项 {name} 用得不对，可能缺少它的值。"
+            return f"选项 {name} 后面少了它的值。"
         case "BadParameter":
-            return f"{name} 的值不对：{error.message}"
-    if error.message.startswith("No such command"):
-        return f"没有 {error.message.split(chr(39))[1]} 这个命令。"
-    return f"命令行有误：{error.message}"
+            kind = "应为整数" if "integer" in message else "应为数字" if "number" in message else message
+            return f"{name} 的值不对：{kind}。"
+    if message.startswith("No such command"):
+        return f"没有 {message.split(chr(39))[1]} 这个命令。"
+    return f"多余的参数：{message.rpartition('(')[2].rstrip(')')}。" if "extra argument" in message else message

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Data, Json, Question, SearchMode, calling, checked, group, opened, work_through
-from homing.cli.output import console, note, print_hits, print_json, print_table, progress, say
+from homing.cli.output import console, counted, note, print_hits, print_json, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def remember(
         return
     say(f"{entry.collection} {entry.id}")
     if left:
-        note(f"{left} texts have no vector yet and are found by their words only (homing memory queue)")
+        note(f"{counted(left, 'text')} without a vector yet, found by words only (homing memory queue)")
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Data, Json, calling, checked, group, opened
-from homing.cli.output import console, note, print_json, print_table, progress, say
+from homing.cli.output import console, counted, note, print_json, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def discard(data: Data = None, json: Json = False) -> None:
 
     with opened(data) as app:
         done = VectorsDiscarded(discarded=app.switch.discard())
-    print_json(done) if json else say(f"{done.discarded} vectors deleted")
+    print_json(done) if json else say(f"{counted(done.discarded, 'vector')} deleted")
 
 
 def _embed_again(app: Homing, *, quiet: bool) -> None:

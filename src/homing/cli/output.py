@@ -82,6 +82,11 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> No
     console().print(table)
 
 
+def counted(number: int, name: str) -> str:
+    """A number of things in English: 1 document, 2 documents."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
 def write_anything() -> None:
     """From now on what the terminal or UTF-8 has no form for, such as half an emoji, is written as its escape."""
     for stream in (sys.stdout, sys.stderr):

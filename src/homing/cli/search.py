@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Data, Json, Question, SearchMode, mode_of
-from homing.cli.output import console, note, print_hits, print_json, progress
+from homing.cli.output import console, counted, note, print_hits, print_json, progress
 from homing.errors import HomingError, InvalidArgument, ModelNotReady, NotFound, StoreError
 
 if TYPE_CHECKING:
@@ -105,9 +105,8 @@ def _show(found: FolderSearchOut, *, explain: bool) -> None:
 
     print_hits(found, place, "没有找到相关内容 / Nothing found.", length=240, explain=explain)
     files = index.added + index.changed + index.unchanged
-    passages = "1 passage" if len(found.hits) == 1 else f"{len(found.hits)} passages"
-    among = "1 file" if files == 1 else f"{files} files"
-    console().print(Text(f"{passages} from {among}, {found.mode}, {found.took_ms:.0f} ms", "dim"))
+    told = f"{counted(len(found.hits), 'passage')} from {counted(files, 'file')}, {found.mode}, {found.took_ms:.0f} ms"
+    console().print(Text(told, "dim"))
 
 
 def embed_texts(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Data, Json, group
-from homing.cli.output import console, print_json, print_table, progress, say
+from homing.cli.output import console, counted, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from homing.config import Settings
@@ -93,8 +93,8 @@ def copy(
         return
     resumed = f", {done.resumed} of them by an earlier run" if done.resumed else ""
     say(
-        f"{done.records} records in {done.collections} collections copied{resumed}; both stores have the checksum "
-        f"{done.checksum}"
+        f"{counted(done.records, 'record')} in {counted(done.collections, 'collection')} copied{resumed}; "
+        f"both stores have the checksum {done.checksum}"
     )
 
 
