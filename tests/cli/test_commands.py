@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
-from homing.cli.json_types import REPORTS, WITHOUT, json_types
+from homing.cli.json_types import commands, json_types
 from homing.cli.main import app
 from homing.cli.reports import Failed
 from tests.cli.shell import Shell
@@ -44,6 +42,13 @@ DESIGN = (
     "mcp",
     "demo",
 )
+WITHOUT = {
+    "devices repl": "a conversation with a person",
+    "ipc": "speaks JSON-RPC",
+    "ipc schema": "prints JSON anyway",
+    "mcp": "speaks JSON-RPC",
+}
+"""Commands without `--json`, and why."""
 ELSEWHERE = {
     "serve": "runs until it is stopped",
     "demo": "has tests of its own",
@@ -55,14 +60,7 @@ ELSEWHERE = {
 """Commands whose JSON is not looked at here, and why."""
 
 
-def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, one in sorted(getattr(command, "commands", {}).items()):
-        if not getattr(one, "commands", None) or getattr(one, "invoke_without_command", False):
-            yield " ".join((*path, name)), one
-        yield from commands(one, (*path, name))
-
-
-ALL = dict(commands(typer.main.get_command(app)))
+ALL = dict(commands())
 TYPES = json_types()
 
 
@@ -179,7 +177,7 @@ def test_what_every_command_prints_has_the_type_that_is_documented() -> None:
         seen.add(name)
     [token] = json.loads(runner.invoke(app, ["tokens", "list", "--json"]).stdout)
     done = runner.invoke(app, ["tokens", "revoke", token["id"], "--json"])
-    assert fits(done.stdout, REPORTS["tokens revoke"])
+    assert fits(done.stdout, TYPES["tokens revoke"][0])
     assert seen | {"tokens revoke"} | set(ELSEWHERE) == set(TYPES)
 
 
@@ -195,10 +193,10 @@ def test_a_failure_has_its_type_too(tmp_path: Path, arguments: tuple[str, ...], 
 
 def test_what_is_not_as_declared_is_noticed() -> None:
     good = {"model": "m", "dimensions": 1, "vectors": [[1.0]]}
-    assert fits(json.dumps(good), REPORTS["embed"])
-    assert not fits(json.dumps(good | {"more": 1}), REPORTS["embed"])
-    assert not fits(json.dumps(good | {"dimensions": "x"}), REPORTS["embed"])
-    assert not fits(json.dumps({"model": "m"}), REPORTS["embed"])
+    assert fits(json.dumps(good), TYPES["embed"][0])
+    assert not fits(json.dumps(good | {"more": 1}), TYPES["embed"][0])
+    assert not fits(json.dumps(good | {"dimensions": "x"}), TYPES["embed"][0])
+    assert not fits(json.dumps({"model": "m"}), TYPES["embed"][0])
 
 
 HEAVY = ("numpy", "pydantic", "onnxruntime", "rich", "asyncio", "lancedb", "mcp", "fastapi", "httpx2")

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import homing
-from homing.cli.json_types import CALLS
+from homing.cli.json_types import operations
 from homing.cli.main import app as command
 from homing.cli.output import exit_code
 from homing.config import Settings
@@ -27,6 +27,8 @@ pytestmark = pytest.mark.slow
 LAMP = {"id": "lamp", "name": "主灯", "type": "light", "room": "客厅"}
 SKILLS = "SKILLS"
 """Stands for the folder with the skills."""
+
+CALLS = operations()
 
 # A command, the operation that it is, and what that is given.
 EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [

@@ -1,23 +1,26 @@
-"""How commands call operations: the options that they share, the data folder, and inputs that are checked."""
+"""How commands call operations: the options that they share, inputs that are checked, answers that are printed."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from homing.cli.output import print_json, progress
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from homing.app import Homing
     from homing.operations import Call
+    from homing.operations.models import Nothing
     from homing.records import Mode
 
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")]
@@ -26,31 +29,86 @@ Question = Annotated[str, typer.Argument(help="What to look for, in Chinese or E
 SearchMode = Annotated[str, typer.Option("--mode", help="hybrid, semantic or keyword.")]
 
 T = TypeVar("T", bound="BaseModel")
-Step = Callable[[int, int], None]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def group(about: str) -> typer.Typer:
+class Answer(NamedTuple):
+    """What a command found: `--json` prints it, `show` shows it to a person."""
+
+    found: Any
+    show: Callable[[], object]
+    exit_code: int = 0
+
+
+def group(name: str, about: str) -> typer.Typer:
     """A group of commands; without a command it prints its help."""
-    return typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
+    return typer.Typer(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
 
 
-def opened(data: Path | None) -> Homing:
-    """The app of a data folder, or of the one that is set; use it in a `with` block."""
-    from homing.app import open_app
-    from homing.config import load
+def prints(*what: str) -> Callable[[F], F]:
+    """Say what a command prints with `--json`: operations by name, or types as `module:name`, `[]` for a list of it."""
 
-    settings = load().settings
-    return open_app(data or settings.data, settings=settings)
+    def marked(function: F) -> F:
+        function.prints = what  # type: ignore[attr-defined]
+        return function
+
+    return marked
+
+
+def answers(*what: str) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
+    """Make a function that returns an Answer a command with `--json`; see `prints`.
+
+    Where it takes a `call`, the command has `--data`, and the data folder is open until the answer is shown.
+    """
+
+    def made(function: Callable[..., Answer]) -> Callable[..., None]:
+        # What only the type checker knows is nothing that the command line has.
+        for name in ("call", "return"):
+            function.__annotations__.pop(name, None)
+        own = inspect.signature(function, eval_str=True).parameters
+        calls = "call" in own
+        options = {"data": Data, "json": Json} if calls else {"json": Json}
+        parameters = [one.replace(kind=one.KEYWORD_ONLY) for name, one in own.items() if name != "call"]
+        for name, kind in options.items():
+            default = None if name == "data" else False
+            parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default))
+
+        @prints(*what)
+        @wraps(function)
+        def command(*, json: bool, **given: Any) -> None:
+            if calls:
+                with calling(given.pop("data")) as call:
+                    answer = _shown(function(call, **given), json)
+            else:
+                answer = _shown(function(**given), json)
+            if json:
+                print_json(answer.found)
+            if answer.exit_code:
+                raise typer.Exit(answer.exit_code)
+
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        return command
+
+    return made
+
+
+def _shown(answer: Answer, json: bool) -> Answer:
+    if not json:
+        answer.show()
+    return answer
 
 
 @contextmanager
-def calling(data: Path | None, *, user: str | None = None) -> Iterator[Call]:
-    """A call of an operation by whoever may do everything in a data folder, for themselves or another user."""
-    from homing.app import OWNER
+def calling(data: Path | None) -> Iterator[Call]:
+    """A call by whoever may do everything in a data folder, or in the one that is set."""
+    from homing.app import open_app
+    from homing.config import load
     from homing.operations import Call
 
-    with opened(data) as app:
-        yield Call(app, app, user=user or OWNER)
+    settings = load().settings
+    with open_app(data or settings.data, settings=settings) as app:
+        yield Call(app, app)
 
 
 def checked(kind: type[T], **given: Any) -> T:
@@ -67,6 +125,13 @@ def checked(kind: type[T], **given: Any) -> T:
         raise InvalidArgument("; ".join(_problem(one) for one in problems)) from None
 
 
+def nothing() -> Nothing:
+    """The input of an operation that takes none."""
+    from homing.operations.models import Nothing
+
+    return Nothing()
+
+
 def mode_of(name: str) -> Mode:
     """The mode of that name. Raises InvalidArgument with the ones that exist."""
     match name:
@@ -75,10 +140,10 @@ def mode_of(name: str) -> Mode:
     raise InvalidArgument(f"there is no mode {name!r}; known: semantic, hybrid, keyword")
 
 
-def work_through(pending: Callable[[], int], flush: Callable[[], object], step: Step) -> int:
-    """Embed what waits and report how far that has come; returns how many are left."""
+def embed_waiting(pending: Callable[[], int], flush: Callable[[], object]) -> int:
+    """Embed what waits and show how far that has come; returns how many are left."""
     total = pending()
-    with ThreadPoolExecutor(1) as worker:
+    with progress("Embedding") as step, ThreadPoolExecutor(1) as worker:
         working = worker.submit(flush)
         while not working.done():
             step(max(0, total - pending()), total)

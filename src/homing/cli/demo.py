@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from homing.cli.calls import Data, Json, checked
-from homing.cli.output import console, excerpt, print_json, progress, score_text
+from homing.cli.calls import Answer, Data, answers, checked
+from homing.cli.lazy import devices, documents, memory, reports, skills
+from homing.cli.output import console, excerpt, progress, score_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -45,7 +46,8 @@ RECALLED = ("点菜要注意什么", "什么时候开发票")
 SPOKEN = ("打开除卧室以外的灯", "turn the 老伙计 off", "把卧室空调调到26度", "打开阳台的灯")
 
 
-def run_demo(data: Data = None, json: Json = False) -> None:
+@answers("homing.cli.reports:Tour")
+def run_demo(data: Data = None) -> Answer:
     """Take a guided tour on example data.
 
     It shows skills, a story, notes, a memory, a home, and a search without its model. The examples stay in the data
@@ -59,13 +61,10 @@ def run_demo(data: Data = None, json: Json = False) -> None:
         _begin_anew_where_too_old(folder)
     page = f"homing serve --open --data {shlex.quote(str(folder))}"
     # Examples belong into a folder of their own, never into the store or before the model that somebody set up.
-    with progress("A tour on example data", quiet=json) as step, open_app(folder, settings=Settings()) as app:
+    with progress("A tour on example data") as step, open_app(folder, settings=Settings()) as app:
         step(0, 1)
         tour = _take_tour(app, page)
-    if json:
-        print_json(tour)
-    else:
-        _show(tour, console())
+    return Answer(tour, lambda: _show(tour, console()))
 
 
 def _own_folder(wanted: Path) -> Path:
@@ -92,27 +91,24 @@ def _begin_anew_where_too_old(folder: Path) -> None:
 
 def _take_tour(app: Homing, page: str) -> Tour:
     """Fill the data folder with the examples and ask about them. Taken twice, it finds everything as it was."""
-    from homing.cli.reports import Tour
     from homing.operations import Call
-    from homing.operations.devices import DeviceAsk, ask_devices
-    from homing.operations.memory import Recall, recall
 
     started, call = time.perf_counter(), Call(app, app)
     edit = _write(app)
     for collection, entry_id, text in MEMORIES:
         app.memory.remember(collection, text, entry_id=entry_id)
     app.devices.load(EXAMPLES / "home.json")
-    devices = {sentence: ask_devices(call, checked(DeviceAsk, text=sentence)) for sentence in SPOKEN}
+    spoken = {sentence: devices.ask_devices(call, checked(devices.DeviceAsk, text=sentence)) for sentence in SPOKEN}
     app.engine.flush()
     app.documents.flush()
-    return Tour(
+    return reports.Tour(
         model=app.embedder.id if app.embedder is not None else "keywords only",
         edit=edit,
         answers={query: _search(call, project, query) for project, query, _ in QUESTIONS},
         keyword=_search(call, STORY, WORD, mode="keyword"),
         degraded=_without_model(app),
-        recalled={query: recall(call, checked(Recall, query=query, limit=1)) for query in RECALLED},
-        devices=devices,
+        recalled={query: memory.recall(call, checked(memory.Recall, query=query, limit=1)) for query in RECALLED},
+        devices=spoken,
         skills=_find_skills(call, app.settings.data / "skills"),
         seconds=round(time.perf_counter() - started, 2),
         page=page,
@@ -120,8 +116,6 @@ def _take_tour(app: Homing, page: str) -> Tour:
 
 
 def _write(app: Homing) -> Edit:
-    from homing.cli.reports import Edit
-
     library = {path.stem: path.read_text(encoding="utf-8") for path in (EXAMPLES / "library").glob("*.md")}
     story = library.pop(CHAPTER)
     app.documents.save(STORY, CHAPTER, story)
@@ -129,15 +123,13 @@ def _write(app: Homing) -> Edit:
     for name, text in library.items():
         app.documents.save(NOTES, name, text)
     paragraphs = len(edit.changed) + len(edit.unchanged) + len(edit.moved)
-    return Edit(paragraphs=paragraphs, embedded=len(edit.changed))
+    return reports.Edit(paragraphs=paragraphs, embedded=len(edit.changed))
 
 
 def _search(call: Call, project: str, query: str, mode: str = "hybrid") -> SearchOut:
-    from homing.operations.documents import DocumentSearch, search_documents
-
     # The tour shows the best hit, however weak.
-    return search_documents(
-        call, checked(DocumentSearch, project=project, query=query, mode=mode, limit=1, min_score=0.0)
+    return documents.search_documents(
+        call, checked(documents.DocumentSearch, project=project, query=query, mode=mode, limit=1, min_score=0.0)
     )
 
 
@@ -148,18 +140,16 @@ def _without_model(app: Homing) -> SearchOut:
     from homing.engine import Engine
     from homing.operations.hits import search_out
 
-    documents = DocumentService(Engine(app.store, LocalProvider(Path("no-such-model"))))
-    found = documents.search(STORY, WITHOUT_MODEL, mode="hybrid", top_k=1)
+    library = DocumentService(Engine(app.store, LocalProvider(Path("no-such-model"))))
+    found = library.search(STORY, WITHOUT_MODEL, mode="hybrid", top_k=1)
     return search_out("documents", WITHOUT_MODEL, found)
 
 
 def _find_skills(call: Call, folder: Path) -> dict[str, SearchOut]:
-    from homing.operations.skills import SkillSearch, find_skills
-
     # A scan marks the folders it has seen, so it gets folders of its own.
     shutil.copytree(EXAMPLES / "skills", folder, dirs_exist_ok=True)
     call.app.skills.scan(folder)
-    return {query: find_skills(call, checked(SkillSearch, query=query, limit=1)) for query in SKILLS}
+    return {query: skills.find_skills(call, checked(skills.SkillSearch, query=query, limit=1)) for query in SKILLS}
 
 
 def _show(tour: Tour, out: Console) -> None:
@@ -174,10 +164,10 @@ def _show(tour: Tour, out: Console) -> None:
 
     welcome = f" finds the one thing that a request is about. It runs offline, with {tour.model}."
     out.print(Text.assemble(("Homing", "bold"), welcome))
-    skills = [(query, found.hits[0]) for query, found in tour.skills.items()]
+    chosen = [(query, found.hits[0]) for query, found in tour.skills.items()]
     part(1, "Skills · 技能", "the SKILL.md that an agent should load", [
         [Text(query, "bold"), Text(hit.metadata["name"], "cyan"), score_text(hit.score), Text(hit.text, "dim")]
-        for query, hit in skills
+        for query, hit in chosen
     ])  # fmt: skip
     passages = [_passage(query, about, tour.answers[query]) for _, query, about in QUESTIONS]
     passages.append(_passage(WORD, "one word, by keywords only", tour.keyword))
@@ -198,8 +188,8 @@ def _show(tour: Tour, out: Console) -> None:
     for sentence, answer in tour.devices.items():
         meant = {one.name: one.command for step in answer.steps for one in step.candidates if one.id in answer.devices}
         commands = ", ".join(dict.fromkeys(command for command in meant.values() if command))
-        devices = Text("、".join(meant), "cyan") if meant else Text(answer.question, "yellow")
-        spoken.append([Text(sentence, "bold"), Text(commands or "–"), "", devices])
+        named = Text("、".join(meant), "cyan") if meant else Text(answer.question, "yellow")
+        spoken.append([Text(sentence, "bold"), Text(commands or "–"), "", named])
     part(5, "Home · 家", "the devices that a sentence means, or a question to the speaker", spoken)
     out.print()
     out.print(f"The tour took {tour.seconds:.1f} s. See it in the browser:")

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.calls import Data, Json, checked, group, opened
-from homing.cli.output import console, counted, print_json, print_table, say
+from homing.cli.calls import Answer, Data, answers, calling, checked, group
+from homing.cli.lazy import devices
+from homing.cli.output import console, counted, print_table, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.devices import DeviceRetriever
     from homing.devices.saved import SavedDevices
-    from homing.operations.devices import CandidateOut, DeviceAnswerOut, StepOut
+    from homing.operations import Call
+    from homing.operations.devices import CandidateOut, DeviceAnswerOut
 
-app = group("Find the devices and commands that a sentence means.")
+app = group("devices", "Find the devices and commands that a sentence means.")
 
 HomeFile = Annotated[Path | None, typer.Option("--home", help="Use the home in this file instead of the loaded one.")]
 RoomName = Annotated[str | None, typer.Option("--room", help="The room the speaker is in.")]
@@ -28,73 +30,56 @@ Explain = Annotated[
 
 
 @app.command()
+@answers("homing.operations.devices:HomeChanged")
 def load(
+    call: Call,
     path: Annotated[Path, typer.Argument(help="JSON, JSONL, a Home Assistant export or a SmartThings device list.")],
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Load a home. It replaces the one that was loaded before."""
-    from homing.operations.devices import HomeChanged
+    changes = devices.HomeChanged.of(call.app.devices.load(path))
 
-    with opened(data) as homing:
-        changes, count = HomeChanged.of(homing.devices.load(path)), len(homing.devices.home.devices)
-    if json:
-        print_json(changes)
-        return
-    counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
-    say(f"{counted(count, 'device')}: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    def show() -> None:
+        counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
+        total = counted(len(call.app.devices.home.devices), "device")
+        say(f"{total}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+
+    return Answer(changes, show)
 
 
 @app.command(name="list")
+@answers("get_home")
 def list_devices(
     room: Annotated[str | None, typer.Option("--room", help="Only devices in this room or on this floor.")] = None,
     home: HomeFile = None,
     data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """List the devices of the home."""
-    from homing.operations.devices import HomeListing, home_out
-
-    with _home(home, data) as devices:
-        found = home_out(devices.home, checked(HomeListing, room=room))
-    if json:
-        print_json(found)
-        return
+    with _home(home, data) as chosen:
+        found = devices.home_out(chosen.home, checked(devices.HomeListing, room=room))
     rows = [
-        (
-            one.id,
-            " / ".join([one.name, *one.aliases]),
-            one.room or "",
-            one.type,
-            ", ".join(one.commands or one.members),
-        )
+        (one.id, " / ".join([one.name, *one.aliases]), one.room or "", one.type, ", ".join(one.commands or one.members))
         for one in found.devices
     ]
-    print_table(("id", "name", "room", "type", "commands"), rows)
+    return Answer(found, lambda: print_table(("id", "name", "room", "type", "commands"), rows))
 
 
 @app.command()
+@answers("ask_devices")
 def ask(
     sentence: Annotated[str, typer.Argument(help="What is said, in Chinese or English.")],
     room: RoomName = None,
     home: HomeFile = None,
     explain: Explain = False,
     data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Show which devices a sentence means. Nothing is carried out.
 
     For each device it shows the command, or the question to put to the speaker.
     """
-    from homing.operations.devices import DeviceAsk, ask_home
-
-    asked = checked(DeviceAsk, text=sentence, room=room)
-    with _home(home, data) as devices:
-        answer = ask_home(devices, asked)
-    if json:
-        print_json(answer)
-    else:
-        _show(answer, explain=explain)
+    asked = checked(devices.DeviceAsk, text=sentence, room=room)
+    with _home(home, data) as chosen:
+        answer = devices.ask_home(chosen, asked)
+    return Answer(answer, lambda: _show(answer, explain=explain))
 
 
 @app.command()
@@ -103,10 +88,8 @@ def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False,
 
     "It", "that one" and answers to questions are understood. An empty line ends the conversation.
     """
-    from homing.operations.devices import DeviceAsk, ask_home
-
     state: dict[str, Any] | None = None
-    with _home(home, data) as devices:
+    with _home(home, data) as chosen:
         while True:
             try:
                 sentence = console().input("[bold]> [/bold]").strip()
@@ -114,7 +97,7 @@ def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False,
                 break
             if not sentence:
                 break
-            answer = ask_home(devices, checked(DeviceAsk, text=sentence, state=state, room=room))
+            answer = devices.ask_home(chosen, checked(devices.DeviceAsk, text=sentence, state=state, room=room))
             state = answer.state.model_dump()
             _show(answer, explain=explain)
 
@@ -123,10 +106,10 @@ def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False,
 def _home(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | SavedDevices]:
     """The home of a file, or the one that was loaded."""
     if home is None:
-        with opened(data) as homing:
-            if not homing.devices.home.placed:
+        with calling(data) as call:
+            if not call.app.devices.home.placed:
                 raise NotFound("no home is loaded; load one with `homing devices load FILE`, or pass --home FILE")
-            yield homing.devices
+            yield call.app.devices
         return
     from homing.config import load as load_settings
     from homing.database.lazy import LazyDatabase
@@ -151,25 +134,15 @@ def _show(answer: DeviceAnswerOut, *, explain: bool) -> None:
         if explain:
             read = QueryIR.model_validate(step.ir).model_dump(mode="json", exclude_defaults=True, exclude={"raw"})
             out.print(Text(" · ".join(f"{name}={value}" for name, value in read.items()), "dim"))
-        _show_candidates(step, explain=explain)
+        rows = [
+            (one.id, one.name, one.room or "", _command(one), f"{one.score:.2f}", _reasons(one, explain))
+            for one in step.candidates
+        ]
+        if rows:
+            headings = ("device", "name", "room", "command", "score", "reasons")
+            print_table(headings, rows, whole=headings[:5])
         if step.question:
             out.print(Text.assemble((f"{step.hint} ", "bold yellow"), step.question))
-
-
-def _show_candidates(step: StepOut, *, explain: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    if not step.candidates:
-        return
-    table = Table("device", "name", "room", "command", "score", "reasons")
-    for column in table.columns[:5]:
-        column.no_wrap, column.overflow = True, "fold"
-    for one in step.candidates:
-        why = ", ".join(one.reasons) + (f"\n{one.explanation}" if explain else "")
-        row = (one.id, one.name, one.room or "", _command(one), f"{one.score:.2f}", why)
-        table.add_row(*map(Text, row))
-    console().print(table)
 
 
 def _command(one: CandidateOut) -> str:
@@ -177,3 +150,7 @@ def _command(one: CandidateOut) -> str:
     if one.value is not None:
         return f"{name} = {one.value:g}" if isinstance(one.value, float) else f"{name} = {one.value}"
     return name if one.change is None else f"{name} {one.change:+g}"
+
+
+def _reasons(one: CandidateOut, explain: bool) -> str:
+    return ", ".join(one.reasons) + (f"\n{one.explanation}" if explain else "")

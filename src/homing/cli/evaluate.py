@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Data, Json, opened
-from homing.cli.output import console, print_json, progress, say
+from homing.cli.calls import Answer, answers
+from homing.cli.output import console, print_table, progress, say
 from homing.errors import InvalidArgument, ModelNotReady
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from homing.evaluation.configuration import Configuration
     from homing.evaluation.result import Evaluation, Row
     from homing.evaluation.run import Progress
+    from homing.operations import Call
 
 DEVICES = "devices"
 MODES = ("semantic", "keyword", "hybrid")
@@ -32,7 +33,9 @@ STEPS = "▁▂▃▄▅▆▇█"
 COLOURS = {"all": "bold", "zh": "red", "en": "blue", "mixed": "magenta"}
 
 
+@answers("homing.evaluation.result:Evaluation", "homing.devices.evaluation:Evaluation[]")
 def evaluate(
+    call: Call,
     sets: Annotated[
         list[Path],
         typer.Argument(help="JSONL files, folders with corpus, queries and qrels, or `devices` and folders of homes."),
@@ -56,9 +59,7 @@ def evaluate(
     save: Annotated[
         bool, typer.Option("--save", help="Keep the result in the data folder; the web page shows it.")
     ] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Measure how well the right documents are found.
 
     Asks the questions of golden sets with the same search that people use, and reports recall@1/5/10, nDCG@10, MRR,
@@ -69,34 +70,32 @@ def evaluate(
     often exactly the right devices were chosen, a wrong one was chosen, or the sentence was refused.
     """
     if str(sets[0]) == DEVICES:
-        _evaluate_devices(sets[1:], json=json)
-        return
+        return _evaluate_devices(sets[1:])
     from homing.evaluation.compare import Demand, compare
     from homing.evaluation.golden import read_golden
     from homing.evaluation.saved import save_result
 
+    app = call.app
     demands = [Demand.parse(one) for one in floor or []]
     compared = [read_golden(path) for path in sets]
-    with opened(data) as app, ExitStack() as shown:
+    with ExitStack() as shown:
 
         def announce(label: str) -> Progress:
             shown.close()
-            return shown.enter_context(progress(label, quiet=json))
+            return shown.enter_context(progress(label))
 
         configurations = _configurations(app, weights or [], k or [], mode or [], min_score, all_weights=sweep)
         result = compare(
             compared, _models(app, model or []), configurations, threshold=threshold, demands=demands, announce=announce
         )
-        shown.close()
-        kept = save_result(app.settings.data, result) if save else None
-    if json:
-        print_json(result.model_dump(mode="json"))
-    else:
+    kept = save_result(app.settings.data, result) if save else None
+
+    def show() -> None:
         _show(result, console())
         if kept is not None:
             say(f"saved as {kept}")
-    if not result.passed:
-        raise typer.Exit(1)
+
+    return Answer(result, show, exit_code=0 if result.passed else 1)
 
 
 def _models(app: Homing, names: list[str]) -> list[EmbeddingProvider]:
@@ -142,28 +141,25 @@ def _weights(text: str) -> tuple[float, float]:
         raise InvalidArgument(f"weights are written vector:keyword, e.g. 0.7:0.3; got {text!r}") from None
 
 
-def _evaluate_devices(homes: list[Path], *, json: bool) -> None:
+def _evaluate_devices(homes: list[Path]) -> Answer:
     from homing.devices.evaluation import evaluate as evaluate_home
 
     if not homes:
         raise InvalidArgument("name the folders of the homes, e.g. homing eval devices homes/villa")
     results = [evaluate_home(home) for home in homes]
-    if json:
-        print_json(results)
-        return
-    from rich.table import Table
 
-    table = Table("home", "sentences", "exact", "wrong device", "refused", "right direction", box=None)
-    for one in results:
-        shares = (one.exact, one.wrong, one.refused, one.direction)
-        table.add_row(one.name, str(one.sentences), *(f"{share:.4f}" for share in shares))
-    out = console()
-    out.print(table)
-    for one in results:
-        for miss in one.misses:
-            out.print(
-                f"{one.name}: {miss.sentence} → {list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"
-            )
+    def show() -> None:
+        rows = [
+            (one.name, one.sentences, *(f"{share:.4f}" for share in (one.exact, one.wrong, one.refused, one.direction)))
+            for one in results
+        ]
+        print_table(("home", "sentences", "exact", "wrong device", "refused", "right direction"), rows)
+        for one in results:
+            for miss in one.misses:
+                meant = f"{list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"
+                say(f"{one.name}: {miss.sentence} → {meant}")
+
+    return Answer(results, show)
 
 
 def _show(result: Evaluation, out: Console) -> None:

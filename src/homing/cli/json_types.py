@@ -1,100 +1,48 @@
-"""What each command prints with `--json`: an operation's answer or a type of its own. It makes `docs/cli.md`.
-
-Nothing at run time needs this; the commands import what is named here only when they run.
-"""
+"""What each command prints with `--json`, as it says itself: `docs/cli.md` is written from this."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from importlib import import_module
+from types import GenericAlias
 from typing import Any
 
-from homing.cli import reports
-from homing.database.postgres.server import ServerStatus
-from homing.devices.evaluation import Evaluation as HomeEvaluation
-from homing.evaluation.result import Evaluation
-from homing.mcp.clients import Block
-from homing.models.calibrate import Calibrated
+import typer
+
+from homing.cli.main import app
 from homing.operations import OPERATIONS
-from homing.operations.devices import HomeChanged
-from homing.operations.documents import ReindexOut
-from homing.server.tokens import Token
-from homing.stores.copying import Copied
 
-CALLS: Mapping[str, tuple[str, ...]] = {
-    "doctor": ("run_doctor",),
-    "skills scan": ("scan_skills",),
-    "skills find": ("find_skills",),
-    "skills list": ("list_skills",),
-    "devices list": ("get_home",),
-    "devices ask": ("ask_devices",),
-    "memory remember": ("remember",),
-    "memory recall": ("recall",),
-    "memory list": ("list_memories",),
-    "memory forget": ("forget",),
-    "docs add": ("save_document",),
-    "docs list": ("list_projects", "list_documents"),
-    "docs show": ("get_document", "list_chunks"),
-    "docs search": ("search_documents",),
-    "docs rename": ("rename_document",),
-    "docs move": ("move_document",),
-    "docs remove": ("delete_document", "delete_project"),
-    "knowledge search": ("search_files",),
-    "knowledge list": ("list_files",),
-    "knowledge delete": ("delete_file",),
-    "models list": ("list_models",),
-    "models default": ("get_model_change",),
-    "models status": ("get_model_change",),
-    "models rollback": ("get_model_change",),
-}
-"""The operations that commands call: what those answer is what these print."""
 
-REPORTS: Mapping[str, Any] = {
-    "search": reports.FolderSearchOut,
-    "embed": reports.Vectors,
-    "eval": Evaluation | list[HomeEvaluation],
-    "demo": reports.Tour,
-    "serve": reports.Served,
-    "skills prompt": reports.SkillPrompt,
-    "devices load": HomeChanged,
-    "memory queue": reports.WorkQueue,
-    "memory reindex": reports.MemoryReindexed,
-    "docs import": reports.FolderImported,
-    "docs reindex": ReindexOut,
-    "knowledge upload": reports.FilesUploaded,
-    "knowledge embed": reports.FilesEmbedded,
-    "models add": reports.ModelAdded,
-    "models remove": reports.ModelRemoved,
-    "models test": reports.ModelTested,
-    "models pull": reports.ModelPulled,
-    "models calibrate": Calibrated,
-    "models discard": reports.VectorsDiscarded,
-    "providers list": list[reports.ProviderOut],
-    "providers add": reports.ProviderAdded,
-    "providers remove": reports.ProviderRemoved,
-    "store copy": Copied,
-    "postgres start": ServerStatus,
-    "postgres stop": reports.ServerStopped,
-    "postgres status": ServerStatus,
-    "mcp install": list[Block],
-    "tokens create": reports.TokenCreated,
-    "tokens list": list[Token],
-    "tokens revoke": reports.TokenRevoked,
-    "config show": list[reports.Setting],
-}
-"""What the other commands print."""
+def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every command that does something, by its words, in order."""
+    command = typer.main.get_command(app) if command is None else command
+    for name, one in sorted(getattr(command, "commands", {}).items()):
+        if not getattr(one, "commands", None) or getattr(one, "invoke_without_command", False):
+            yield " ".join((*path, name)), one
+        yield from commands(one, (*path, name))
 
-WITHOUT = {
-    "devices repl": "a conversation with a person",
-    "ipc": "speaks JSON-RPC",
-    "ipc schema": "prints JSON anyway",
-    "mcp": "speaks JSON-RPC",
-}
-"""Commands without `--json`, and why."""
+
+def printed(command: Any) -> tuple[str, ...]:
+    """What a command prints: names of operations, or of types."""
+    found: tuple[str, ...] = getattr(command.callback, "prints", ())
+    return found
+
+
+def operations() -> dict[str, tuple[str, ...]]:
+    """The commands that are operations, and which: what those answer is what these print."""
+    found = {name: tuple(one for one in printed(command) if one in OPERATIONS) for name, command in commands()}
+    return {name: called for name, called in found.items() if called}
 
 
 def json_types() -> dict[str, list[Any]]:
-    """The types that a command may print, by command."""
-    called = {
-        command: list(dict.fromkeys(OPERATIONS[name].output for name in names)) for command, names in CALLS.items()
-    }
-    return called | {command: [kind] for command, kind in REPORTS.items()}
+    """The types that a command may print, by command; those without `--json` are left out."""
+    found = {name: list(dict.fromkeys(map(_type, printed(command)))) for name, command in commands()}
+    return {name: types for name, types in found.items() if types}
+
+
+def _type(name: str) -> Any:
+    if name in OPERATIONS:
+        return OPERATIONS[name].output
+    module, _, kind = name.removesuffix("[]").partition(":")
+    found = getattr(import_module(module), kind)
+    return GenericAlias(list, found) if name.endswith("[]") else found

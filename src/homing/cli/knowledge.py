@@ -2,133 +2,119 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Data, Json, Question, calling, checked, group
-from homing.cli.output import counted, note, print_error, print_hits, print_json, print_table, progress, say
+from homing.cli.calls import Answer, Question, answers, checked, group, nothing
+from homing.cli.lazy import knowledge, reports
+from homing.cli.output import counted, note, print_error, print_hits, print_table, progress, say
 from homing.errors import HomingError
 
 if TYPE_CHECKING:
+    from homing.operations import Call
     from homing.operations.hits import HitOut
     from homing.operations.knowledge import FileUploaded
 
-app = group("A knowledge base of files: upload, search, list, delete.")
+app = group("knowledge", "A knowledge base of files: upload, search, list, delete.")
 
 User = Annotated[str | None, typer.Option("--user", help="Whose files; without it, yours.")]
 
 
 @app.command()
+@answers("homing.cli.reports:FilesUploaded")
 def upload(
+    call: Call,
     files: Annotated[list[Path], typer.Argument(help="Files: txt, md, pdf, docx, xlsx or epub.")],
     user: User = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Upload files. A file of the same name is replaced.
 
     A file that cannot be read does not stop the others; the exit code is then 3.
     """
-    from homing.cli.reports import FilesUploaded, Refusal
-    from homing.operations.knowledge import uploaded_out
-
     done: list[FileUploaded] = []
     failed: list[HomingError] = []
-    with calling(data, user=user) as call:
-        base = call.app.knowledge(call.user)
-        for file in files:
-            try:
-                with progress(f"Embedding {file.name}", quiet=json) as step:
-                    done.append(uploaded_out(base.upload(file, progress=step)))
-            except HomingError as refusal:
-                failed.append(refusal)
-                continue
-            if not json:
-                _tell(done[-1])
-    if json:
-        print_json(FilesUploaded(uploaded=done, failed=[Refusal.of(error) for error in failed]))
-    else:
+    base = call.app.knowledge(user)
+    for file in files:
+        try:
+            with progress(f"Embedding {file.name}") as step:
+                done.append(knowledge.uploaded_out(base.upload(file, progress=step)))
+        except HomingError as refusal:
+            failed.append(refusal)
+
+    def show() -> None:
+        for one in done:
+            _tell(one)
         for error in failed:
             print_error(error, as_json=False)
-    if failed:
-        raise typer.Exit(3)
+
+    found = reports.FilesUploaded(uploaded=done, failed=[reports.Error.of(error) for error in failed])
+    return Answer(found, show, exit_code=3 if failed else 0)
 
 
 @app.command()
+@answers("search_files")
 def search(
+    call: Call,
     query: Question,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
     min_similarity: Annotated[float, typer.Option(help="Leave out what is less similar, from 0 to 1.")] = 0.3,
     file: Annotated[list[str] | None, typer.Option(help="Search only this file; may be repeated.")] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Print the passages as a block for a prompt.")] = False,
     user: User = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Search the files for passages about a question."""
-    from homing.operations.knowledge import FileSearch, search_files
-
-    asked = checked(FileSearch, query=query, limit=limit, min_similarity=min_similarity, file_names=file)
-    with calling(data, user=user) as call:
-        found = search_files(call, asked)
+    asked = checked(knowledge.FileSearch, query=query, limit=limit, min_similarity=min_similarity, file_names=file)
+    found = knowledge.search_files(_by(call, user), asked)
 
     def place(hit: HitOut) -> str:
         part = hit.metadata["part"]
         return f"{hit.metadata['fileName']} ({part})" if part else str(hit.metadata["fileName"])
 
-    if json:
-        print_json(found)
-    elif prompt:
-        typer.echo(found.prompt)
-    else:
-        print_hits(found, place, "暂无相关参考资料 / Nothing relevant in the files.")
+    if prompt:
+        return Answer(found, lambda: typer.echo(found.prompt))
+    return Answer(found, lambda: print_hits(found, place, "暂无相关参考资料 / Nothing relevant in the files."))
 
 
 @app.command(name="list")
-def list_files(user: User = None, data: Data = None, json: Json = False) -> None:
+@answers("list_files")
+def list_files(call: Call, user: User = None) -> Answer:
     """List the files."""
-    from homing.operations.knowledge import list_files as operation
-    from homing.operations.models import Nothing
-
-    with calling(data, user=user) as call:
-        found = operation(call, Nothing())
-    if json:
-        print_json(found)
-        return
+    found = knowledge.list_files(_by(call, user), nothing())
     rows = [
         (one.file_name, one.format, f"{one.characters:,}", one.chunks, "meaning, words" if one.embedded else "words")
         for one in found.files
     ]
-    print_table(("file", "format", "characters", "passages", "found by"), rows)
+    return Answer(found, lambda: print_table(("file", "format", "characters", "passages", "found by"), rows))
 
 
 @app.command()
-def embed(user: User = None, data: Data = None, json: Json = False) -> None:
+@answers("homing.cli.reports:FilesEmbedded")
+def embed(call: Call, user: User = None) -> Answer:
     """Embed files that were uploaded without a model."""
-    from homing.cli.reports import FilesEmbedded
-
-    with calling(data, user=user) as call, progress("Embedding", quiet=json) as step:
-        base = call.app.knowledge(call.user)
+    base = call.app.knowledge(user)
+    with progress("Embedding") as step:
         embedded = base.embed_waiting(progress=step)
-        done = FilesEmbedded(embedded=embedded, waiting=sum(not one.embedded for one in base.list()))
-    print_json(done) if json else say(f"{counted(done.embedded, 'file')} embedded, {done.waiting} still waiting")
+    done = reports.FilesEmbedded(embedded=embedded, waiting=sum(not one.embedded for one in base.list()))
+    return Answer(done, lambda: say(f"{counted(embedded, 'file')} embedded, {done.waiting} still waiting"))
 
 
 @app.command()
+@answers("delete_file")
 def delete(
+    call: Call,
     name: Annotated[str, typer.Argument(help="The name of the file, as `list` shows it.")],
     user: User = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Delete a file and all of its passages."""
-    from homing.operations.knowledge import OfFile, delete_file
+    gone = knowledge.delete_file(_by(call, user), checked(knowledge.OfFile, file_name=name))
+    return Answer(gone, lambda: say(f"{gone.file_name} deleted"))
 
-    with calling(data, user=user) as call:
-        gone = delete_file(call, checked(OfFile, file_name=name))
-    print_json(gone) if json else say(f"{gone.file_name} deleted")
+
+def _by(call: Call, user: str | None) -> Call:
+    return call if user is None else replace(call, user=user)
 
 
 def _tell(done: FileUploaded) -> None:
@@ -137,6 +123,7 @@ def _tell(done: FileUploaded) -> None:
         say(f"{file.file_name} is already there, unchanged")
     else:
         waits = "" if file.embedded else "; no model is available, so words find them for now (homing knowledge embed)"
-        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {counted(file.chunks, 'passage')}{waits}")
+        passages = counted(file.chunks, "passage")
+        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waits}")
     for one in done.notes:
         note(f"  {one}")

@@ -21,7 +21,7 @@ from homing.cli import (
     servers,
     skills,
     upkeep,
-)
+)  # fmt: skip
 from homing.cli.output import exit_code, print_error, reads_chinese, write_anything
 from homing.errors import HomingError, InvalidArgument
 
@@ -43,19 +43,10 @@ app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(upkeep.run_doctor)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
-app.add_typer(skills.app, name="skills")
-app.add_typer(devices.app, name="devices")
-app.add_typer(memory.app, name="memory")
-app.add_typer(docs.app, name="docs")
-app.add_typer(knowledge.app, name="knowledge")
-app.add_typer(models.app, name="models")
-app.add_typer(providers.app, name="providers")
-app.add_typer(upkeep.store, name="store")
-app.add_typer(upkeep.postgres, name="postgres")
-app.add_typer(servers.ipc, name="ipc")
-app.add_typer(servers.mcp, name="mcp")
-app.add_typer(servers.tokens, name="tokens")
-app.add_typer(upkeep.config, name="config")
+for part in (skills, devices, memory, docs, knowledge, models, providers):
+    app.add_typer(part.app)
+for group in (upkeep.store, upkeep.postgres, servers.ipc, servers.mcp, servers.tokens, upkeep.config):
+    app.add_typer(group)
 
 
 def print_version(asked: bool) -> None:

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Data, Json, calling, checked, group, opened
-from homing.cli.output import console, counted, note, print_json, print_table, progress, say
+from homing.cli.calls import Answer, answers, checked, group, nothing
+from homing.cli.lazy import models_in_use, reports
+from homing.cli.output import counted, note, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.embedders.provider import EmbeddingProvider
     from homing.operations import Call
+    from homing.operations.models_in_use import ModelChange
 
-app = group("Embedding models: list, add, test and change them.")
+app = group("models", "Embedding models: list, add, test and change them.")
 
 Name = Annotated[str, typer.Argument(help="The name of the model, e.g. text-embedding-3-small.")]
 Provider = Annotated[
@@ -32,25 +34,21 @@ LOG = "switch.log"
 
 
 @app.command(name="list")
-def list_models(data: Data = None, json: Json = False) -> None:
+@answers("list_models")
+def list_models(call: Call) -> Answer:
     """List the models, and show which one is in use."""
-    from homing.operations.models import Nothing
-    from homing.operations.models_in_use import list_models as operation
-
-    with calling(data) as call:
-        found = operation(call, Nothing())
-    if json:
-        print_json(found)
-        return
+    found = models_in_use.list_models(call, nothing())
     rows = [
         (one.name, one.provider, one.dimensions or "", "✓" if one.default else "" if one.enabled else "off")
         for one in found.models
     ]
-    print_table(("model", "provider", "dimensions", "in use"), rows)
+    return Answer(found, lambda: print_table(("model", "provider", "dimensions", "in use"), rows))
 
 
 @app.command()
+@answers("homing.cli.reports:ModelAdded")
 def add(
+    call: Call,
     name: Name,
     provider: Annotated[str, typer.Option("--provider", help="The name of its provider; see `homing providers`.")],
     dimensions: Annotated[
@@ -59,77 +57,64 @@ def add(
     endpoint: Annotated[str, typer.Option(help="The path of the API below the provider's address.")] = "",
     timeout: Annotated[int | None, typer.Option(help="How long a request may take, in milliseconds.")] = None,
     path: Annotated[str, typer.Option(help="The folder of a model that runs on this machine.")] = "",
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Add a model of a provider. Use it with `homing models default NAME`."""
-    from homing.cli.reports import ModelAdded
-
-    with opened(data) as app:
-        # The model that is used now stays in use.
-        app.models.config.ensure_default_embedding_model()
-        kind = app.models.config.get_provider(provider).type
-        given = {"apiEndpoint": endpoint, "dimensions": dimensions, "timeout": timeout, "modelPath": path}
-        model = app.models.config.create_model(
-            provider, name, model_config={"local": kind == "local"} | {key: one for key, one in given.items() if one}
-        )
-        try:
-            identity = app.models.adapter(model).id
-        except Exception:
-            app.models.config.delete_model(model.id)
-            raise
-    if json:
-        print_json(ModelAdded(name=name, provider=provider, model=identity))
-    else:
-        say(f"added {identity}; try it with `homing models test {name}`")
+    models = call.app.models
+    # The model that is used now stays in use.
+    models.config.ensure_default_embedding_model()
+    kind = models.config.get_provider(provider).type
+    given = {"apiEndpoint": endpoint, "dimensions": dimensions, "timeout": timeout, "modelPath": path}
+    model = models.config.create_model(
+        provider, name, model_config={"local": kind == "local"} | {key: one for key, one in given.items() if one}
+    )
+    try:
+        added = reports.ModelAdded(name=name, provider=provider, model=models.adapter(model).id)
+    except Exception:
+        models.config.delete_model(model.id)
+        raise
+    return Answer(added, lambda: say(f"added {added.model}; try it with `homing models test {name}`"))
 
 
 @app.command()
-def remove(name: Name, provider: Provider = None, data: Data = None, json: Json = False) -> None:
+@answers("homing.cli.reports:ModelRemoved")
+def remove(call: Call, name: Name, provider: Provider = None) -> Answer:
     """Remove a model that was added.
 
     Texts that it embedded stay, and are found by their words until another model has embedded them.
     """
-    from homing.cli.reports import ModelRemoved
-
-    with opened(data) as app:
-        found = app.models.manager.model_registry.find_model(provider, name)
-        app.models.config.delete_model(found.model.id)
-    gone = ModelRemoved(name=name, provider=found.provider.name)
-    print_json(gone) if json else say(f"removed {name} of {gone.provider}")
+    found = call.app.models.manager.model_registry.find_model(provider, name)
+    call.app.models.config.delete_model(found.model.id)
+    gone = reports.ModelRemoved(name=name, provider=found.provider.name)
+    return Answer(gone, lambda: say(f"removed {name} of {gone.provider}"))
 
 
 @app.command(name="test")
+@answers("homing.cli.reports:ModelTested")
 def try_out(
+    call: Call,
     name: Annotated[str | None, typer.Argument(help="The name of the model; without it, the one in use.")] = None,
     provider: Provider = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Try out a model. Shows how fast it is, and how it scores three texts."""
-    from homing.cli.reports import ModelTested
     from homing.vectors import score_of
 
-    with opened(data) as app:
-        chosen = _chosen(app, name, provider)
-        rows = chosen.embed(PROBES)
-        started = time.perf_counter()
-        # A text that no cache holds.
-        chosen.embed([f"homing {time.time_ns()}"], kind="query")
-        tested = ModelTested(
-            model=chosen.id,
-            dimensions=chosen.dimensions,
-            milliseconds=round((time.perf_counter() - started) * 1000, 1),
-            related=round(score_of(float(rows[0] @ rows[1]), chosen.scale), 3),
-            unrelated=round(score_of(float(rows[0] @ rows[2]), chosen.scale), 3),
-        )
-    if json:
-        print_json(tested)
-        return
-    say(
+    chosen = _chosen(call.app, name, provider)
+    rows = chosen.embed(PROBES)
+    started = time.perf_counter()
+    # A text that no cache holds.
+    chosen.embed([f"homing {time.time_ns()}"], kind="query")
+    tested = reports.ModelTested(
+        model=chosen.id,
+        dimensions=chosen.dimensions,
+        milliseconds=round((time.perf_counter() - started) * 1000, 1),
+        related=round(score_of(float(rows[0] @ rows[1]), chosen.scale), 3),
+        unrelated=round(score_of(float(rows[0] @ rows[2]), chosen.scale), 3),
+    )
+    told = (
         f"{tested.model}: {tested.milliseconds:.0f} ms for a text; “{PROBES[0]}” scores {tested.related:.2f} with "
         f"“{PROBES[1]}” and {tested.unrelated:.2f} with “{PROBES[2]}”"
     )
+    return Answer(tested, lambda: say(told))
 
 
 def _chosen(app: Homing, name: str | None, provider: str | None) -> EmbeddingProvider:
@@ -143,33 +128,29 @@ def _chosen(app: Homing, name: str | None, provider: str | None) -> EmbeddingPro
 
 
 @app.command()
-def pull(
-    name: Annotated[str, typer.Argument(help="The name of the model, e.g. all-MiniLM-L6-v2.")], json: Json = False
-) -> None:
+@answers("homing.cli.reports:ModelPulled")
+def pull(name: Annotated[str, typer.Argument(help="The name of the model, e.g. all-MiniLM-L6-v2.")]) -> Answer:
     """Download a model that runs on this machine. Torch is not needed."""
-    from homing.cli.reports import ModelPulled
     from homing.config import load
     from homing.embedders.pull import pull as fetch
 
     folder = load().settings.models.expanduser() / name
-    with progress(f"Downloading {name}", quiet=json) as step:
+    with progress(f"Downloading {name}") as step:
         fetch(name, folder, progress=lambda one: step(one.done, one.total or one.done))
-    if json:
-        print_json(ModelPulled(name=name, path=str(folder)))
-    else:
-        say(f"{name} is ready in {folder}; use it with `homing models default {name}`")
+    pulled = reports.ModelPulled(name=name, path=str(folder))
+    return Answer(pulled, lambda: say(f"{name} is ready in {folder}; use it with `homing models default {name}`"))
 
 
 @app.command()
+@answers("homing.models.calibrate:Calibrated")
 def calibrate(
+    call: Call,
     name: Name,
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="Fit it to the .md and .txt files of this folder.", file_okay=False)
     ] = None,
     provider: Provider = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Calibrate the scores of a model.
 
     After that, a score of 0.5 separates related from unrelated texts.
@@ -178,18 +159,15 @@ def calibrate(
     from homing.models.calibrate import keep_scale, pairs_of, shipped_pairs
 
     pairs = shipped_pairs() if corpus is None else pairs_of(_texts(corpus))
-    with opened(data) as app:
-        found = app.models.find(name, provider)
-        fitted = fit(app.models.adapter(found.model), pairs)
-        keep_scale(app.models.config, found.model, fitted.scale)
-    if json:
-        print_json(fitted)
-        return
-    say(
+    found = call.app.models.find(name, provider)
+    fitted = fit(call.app.models.adapter(found.model), pairs)
+    keep_scale(call.app.models.config, found.model, fitted.scale)
+    told = (
         f"{name}: border {fitted.scale.border:.3f}, steepness {fitted.scale.steepness:.1f}, fitted to {fitted.pairs} "
         f"pairs; {fitted.related_above:.0%} of the related pairs score above 0.5, {fitted.unrelated_below:.0%} of the "
         "unrelated ones below"
     )
+    return Answer(fitted, lambda: say(told))
 
 
 def _texts(folder: Path) -> list[str]:
@@ -208,7 +186,9 @@ def _texts(folder: Path) -> list[str]:
 
 
 @app.command(name="default")
+@answers("get_model_change")
 def change_default(
+    call: Call,
     name: Annotated[
         str | None, typer.Argument(help="The model to use; without it, an unfinished change is completed.")
     ] = None,
@@ -216,55 +196,45 @@ def change_default(
     background: Annotated[
         bool, typer.Option("--background", help="Return at once and embed in the background.")
     ] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Choose the model to use from now on.
 
     Texts that another model embedded are embedded again, while searches go on. If it is interrupted, the same command
     continues where it stopped.
     """
-    from homing.operations.models_in_use import ModelChoice, make_default
-
-    with calling(data) as call:
-        if name is not None:
-            make_default(call, checked(ModelChoice, name=name, provider=provider))
-        if background:
-            _start_apart(call.app)
-        else:
-            _embed_again(call.app, quiet=json)
-        _report(call, json=json)
+    if name is not None:
+        models_in_use.make_default(call, checked(models_in_use.ModelChoice, name=name, provider=provider))
+    _start_apart(call.app) if background else _embed_again(call.app)
+    return _change(call)
 
 
 @app.command()
-def status(data: Data = None, json: Json = False) -> None:
+@answers("get_model_change")
+def status(call: Call) -> Answer:
     """Show the model in use, and the progress of a change."""
-    with calling(data) as call:
-        _report(call, json=json)
+    return _change(call)
 
 
 @app.command()
-def rollback(data: Data = None, json: Json = False) -> None:
+@answers("get_model_change")
+def rollback(call: Call) -> Answer:
     """Go back to the previous model. Its vectors were kept."""
-    with calling(data) as call:
-        call.app.switch.rollback()
-        # What was written since the change has no vector of that model yet.
-        _embed_again(call.app, quiet=json)
-        _report(call, json=json)
+    call.app.switch.rollback()
+    # What was written since the change has no vector of that model yet.
+    _embed_again(call.app)
+    return _change(call)
 
 
 @app.command()
-def discard(data: Data = None, json: Json = False) -> None:
+@answers("homing.cli.reports:VectorsDiscarded")
+def discard(call: Call) -> Answer:
     """Delete the vectors that were kept for a rollback."""
-    from homing.cli.reports import VectorsDiscarded
-
-    with opened(data) as app:
-        done = VectorsDiscarded(discarded=app.switch.discard())
-    print_json(done) if json else say(f"{counted(done.discarded, 'vector')} deleted")
+    done = reports.VectorsDiscarded(discarded=call.app.switch.discard())
+    return Answer(done, lambda: say(f"{counted(done.discarded, 'vector')} deleted"))
 
 
-def _embed_again(app: Homing, *, quiet: bool) -> None:
-    with progress("Embedding again", quiet=quiet) as step:
+def _embed_again(app: Homing) -> None:
+    with progress("Embedding again") as step:
         app.switch.run(step)
 
 
@@ -280,30 +250,23 @@ def _start_apart(app: Homing) -> None:
         )
 
 
-def _report(call: Call, *, json: bool) -> None:
-    from homing.operations.models import Nothing
-    from homing.operations.models_in_use import get_model_change
+def _change(call: Call) -> Answer:
+    change = models_in_use.get_model_change(call, nothing())
+    return Answer(change, lambda: _show_change(change))
 
-    change = get_model_change(call, Nothing())
-    if json:
-        print_json(change)
-        return
-    out = console()
-    out.print(f"model in use: {change.default or 'none (keywords only)'}")
+
+def _show_change(change: ModelChange) -> None:
+    say(f"model in use: {change.default or 'none (keywords only)'}")
     if change.target and not change.finished:
         left = "" if change.seconds_left is None else f", about {change.seconds_left:.0f} s left"
         doing = f"running, {change.done} of {change.total}{left}" if change.running else "stopped"
-        out.print(f"changing to {change.target}: {doing}{'; ' + change.error if change.error else ''}")
+        say(f"changing to {change.target}: {doing}{'; ' + change.error if change.error else ''}")
         if not change.running:
-            out.print("finish it with `homing models default`")
-    rows = [
-        (
-            one.collection,
-            one.records,
-            next((other.model for other in one.models if other.served), ""),
-            ", ".join(f"{other.model} ({other.embedded})" for other in one.models if not other.served),
-        )
-        for one in change.collections
-    ]
+            say("finish it with `homing models default`")
+    rows = []
+    for one in change.collections:
+        served = next((other.model for other in one.models if other.served), "")
+        held = ", ".join(f"{other.model} ({other.embedded})" for other in one.models if not other.served)
+        rows.append((one.collection, one.records, served, held))
     if rows:
         print_table(("collection", "texts", "searched with", "also has vectors of"), rows)

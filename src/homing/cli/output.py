@@ -71,12 +71,14 @@ def note(text: str) -> None:
     console(stderr=True).print(text, markup=False)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Rows under their headings; what is in a cell is shown as it is, never read as markup."""
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, whole: Sequence[str] = ()) -> None:
+    """Rows under their headings, as they are: nothing is read as markup. The columns in `whole` are never cut off."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(*headings)
+    for column, heading in zip(table.columns, headings, strict=True):
+        column.no_wrap, column.overflow = heading in whole, "fold"
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     console().print(table)
@@ -171,10 +173,10 @@ def print_error(error: HomingError, *, as_json: bool) -> None:
 
 
 @contextmanager
-def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on a terminal; nothing where nobody looks. Call what it yields with (done, total)."""
     out = console(stderr=True)
-    if quiet or not out.is_terminal:
+    if not out.is_terminal:
         yield lambda done, total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Data, Json, group, opened
-from homing.cli.output import print_json, print_table, say
+from homing.cli.calls import Answer, answers, group
+from homing.cli.lazy import reports
+from homing.cli.output import print_table, say
 
-app = group("Accounts with model providers.")
+if TYPE_CHECKING:
+    from homing.cli.reports import ProviderOut
+    from homing.models import LLMProvider
+    from homing.operations import Call
+
+app = group("providers", "Accounts with model providers.")
 
 
 @app.command(name="list")
-def list_providers(data: Data = None, json: Json = False) -> None:
+@answers("homing.cli.reports:ProviderOut[]")
+def list_providers(call: Call) -> Answer:
     """List the providers. Keys are not shown.
 
     The list says whether there is a key, or which environment variable holds it.
     """
-    from homing.cli.reports import ProviderOut
-
-    with opened(data) as app:
-        providers = [ProviderOut.of(one, key=_shown(one.api_key.reveal())) for one in app.models.providers()]
-    if json:
-        print_json(providers)
-        return
-    rows = [(one.name, one.type, one.base_url, one.key, "✓" if one.enabled else "") for one in providers]
-    print_table(("name", "type", "address", "key", "enabled"), rows)
+    found = [_out(one) for one in call.app.models.providers()]
+    rows = [(one.name, one.type, one.base_url, one.key, "✓" if one.enabled else "") for one in found]
+    return Answer(found, lambda: print_table(("name", "type", "address", "key", "enabled"), rows))
 
 
 @app.command()
+@answers("homing.cli.reports:ProviderOut")
 def add(
+    call: Call,
     name: Annotated[str, typer.Argument(help="A name of your choice.")],
     kind: Annotated[str, typer.Option("--type", help="openai, gemini, ollama, dashscope, local and others.")],
     base_url: Annotated[str, typer.Option(help="The address of the API, if it is not the usual one.")] = "",
@@ -39,34 +42,25 @@ def add(
         str, typer.Option("--key-variable", help="Read the key from this environment variable whenever it is used.")
     ] = "",
     no_key: Annotated[bool, typer.Option("--no-key", help="The provider needs no key.")] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Add a provider. It asks for the key, or reads it from standard input.
 
     Instead of a key, ${VARIABLE} may be entered: the key is then read from that environment variable.
     """
-    from homing.cli.reports import ProviderAdded
-
     key = f"${{{key_variable}}}" if key_variable else "" if no_key or kind in ("local", "ollama") else _ask_key(name)
-    with opened(data) as app:
-        app.models.config.create_provider(name, kind, api_key=key, base_url=base_url)
-    if json:
-        print_json(ProviderAdded(name=name, type=kind, key=_shown(key)))
-    else:
-        say(f"added {name}; add one of its models with `homing models add MODEL --provider {name}`")
+    added = _out(call.app.models.config.create_provider(name, kind, api_key=key, base_url=base_url))
+    hint = f"add one of its models with `homing models add MODEL --provider {name}`"
+    return Answer(added, lambda: say(f"added {name}; {hint}"))
 
 
 @app.command()
-def remove(
-    name: Annotated[str, typer.Argument(help="The name of the provider.")], data: Data = None, json: Json = False
-) -> None:
+@answers("homing.cli.reports:ProviderOut")
+def remove(call: Call, name: Annotated[str, typer.Argument(help="The name of the provider.")]) -> Answer:
     """Remove a provider that has no models."""
-    from homing.cli.reports import ProviderRemoved
-
-    with opened(data) as app:
-        app.models.config.delete_provider(name)
-    print_json(ProviderRemoved(name=name)) if json else say(f"removed {name}")
+    config = call.app.models.config
+    gone = _out(config.get_provider(name))
+    config.delete_provider(name)
+    return Answer(gone, lambda: say(f"removed {name}"))
 
 
 def _ask_key(name: str) -> str:
@@ -76,7 +70,7 @@ def _ask_key(name: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def _shown(key: str) -> str:
-    if not key:
-        return ""
-    return key if key.startswith("${") and key.endswith("}") else "set"
+def _out(provider: LLMProvider) -> ProviderOut:
+    key = provider.api_key.reveal()
+    refers = key.startswith("${") and key.endswith("}")
+    return reports.ProviderOut.of(provider, key=key if refers or not key else "set")

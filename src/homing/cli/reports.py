@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from homing.documents.following import Refreshed
+from homing.documents.importing import Imported
 from homing.engine.work_state import Backlog, DeadLetter
 from homing.operations.devices import DeviceAnswerOut
 from homing.operations.hits import SearchOut
@@ -25,39 +27,16 @@ class Failed(Output):
     error: Error
 
 
-class SkippedFile(Output):
-    """A file that was left out, and why."""
-
-    path: str
-    reason: str
-
-
-class FolderIndexed(Output):
-    """What was indexed before the search. Until everything is `embedded`, new passages are found by their words."""
-
-    added: int
-    changed: int
-    unchanged: int
-    removed: int
-    passages: int
-    embedded: bool
-    skipped: list[SkippedFile]
-
-
 class FolderSearchOut(SearchOut):
-    """The passages that were found, and what was indexed for it."""
+    """The passages that were found, and what was indexed before the search."""
 
-    index: FolderIndexed
+    index: Refreshed
 
 
 class FolderImported(Output):
-    """What an import did: the documents it saved, those that said the same already, and the files it skipped."""
+    """What an import did, and how many paragraphs still wait for their vector."""
 
-    documents: list[str]
-    unchanged: list[str]
-    skipped: list[SkippedFile]
-    notes: list[str]
-    chunks: int
+    report: Imported
     waiting: int
 
 
@@ -93,18 +72,11 @@ class MemoryReindexed(Output):
     waiting: int
 
 
-class Refusal(Output):
-    """Why a file was not accepted."""
-
-    code: str
-    message: str
-
-
 class FilesUploaded(Output):
     """The files that were accepted, and those that were not."""
 
     uploaded: list[FileUploaded]
-    failed: list[Refusal]
+    failed: list[Error]
 
 
 class FilesEmbedded(Output):
@@ -114,19 +86,17 @@ class FilesEmbedded(Output):
     waiting: int
 
 
-class ModelAdded(Output):
-    """A model that was added; `model` is its identity."""
-
-    name: str
-    provider: str
-    model: str
-
-
 class ModelRemoved(Output):
     """A model that was removed."""
 
     name: str
     provider: str
+
+
+class ModelAdded(ModelRemoved):
+    """A model that was added; `model` is its identity."""
+
+    model: str
 
 
 class ModelTested(Output):
@@ -160,20 +130,6 @@ class ProviderOut(Output):
     base_url: str
     key: str
     enabled: bool
-
-
-class ProviderAdded(Output):
-    """A provider that was added; `key` says only whether there is one."""
-
-    name: str
-    type: str
-    key: str
-
-
-class ProviderRemoved(Output):
-    """A provider that was removed."""
-
-    name: str
 
 
 class Edit(Output):
@@ -222,13 +178,6 @@ class TokenCreated(Output):
     user: str
     scope: str
     note: str
-
-
-class TokenRevoked(Output):
-    """The id of a token that was revoked, and whose it was."""
-
-    revoked: str
-    user: str
 
 
 class Setting(Output):

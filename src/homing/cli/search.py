@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Data, Json, Question, SearchMode, mode_of
-from homing.cli.output import console, counted, note, print_hits, print_json, progress
+from homing.cli.calls import Answer, Data, Question, SearchMode, answers, mode_of
+from homing.cli.lazy import reports
+from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument, ModelNotReady, NotFound, StoreError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ INDEX = ".homing"
 """The folder inside the searched folder that holds its index; it may be deleted at any time."""
 
 
+@answers("homing.cli.reports:FolderSearchOut")
 def search_folder(
     query: Question,
     folder: Annotated[Path, typer.Argument(help="A folder with .md or .txt files.")] = Path(),
@@ -33,8 +35,7 @@ def search_folder(
     min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each leg ranked a passage.")] = False,
     data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Search a folder of text files.
 
     The first search indexes the folder (into .homing inside it, or into --data); later searches index only the files
@@ -45,20 +46,16 @@ def search_folder(
     from dataclasses import replace
 
     from homing.app import open_app
-    from homing.cli.reports import FolderIndexed, FolderSearchOut
     from homing.operations.hits import search_out
 
     with open_app(data or _index_folder(folder)) as app, _loading_the_model(app):
         index = _index(app, folder)
-        with progress("Indexing", quiet=json) as step:
+        with progress("Indexing") as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
         answer = search_out("folder", query, index.search(query, options))
-    found = FolderSearchOut(**dict(answer), index=FolderIndexed.of(refreshed))
-    if json:
-        print_json(found)
-    else:
-        _show(found, explain=explain)
+    found = reports.FolderSearchOut(**dict(answer), index=refreshed)
+    return Answer(found, lambda: _show(found, explain=explain))
 
 
 def _index_folder(folder: Path) -> Path:
@@ -109,40 +106,32 @@ def _show(found: FolderSearchOut, *, explain: bool) -> None:
     console().print(Text(told, "dim"))
 
 
+@answers("homing.cli.reports:Vectors")
 def embed_texts(
     texts: Annotated[
         list[str] | None, typer.Argument(help="The texts; without any, the lines of standard input.")
     ] = None,
     query: Annotated[bool, typer.Option("--query", help="Embed the texts as questions, not as documents.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Turn texts into vectors. On a terminal it shows how similar the texts are."""
     from homing.config import load
     from homing.resolve import resolve_embedder
+    from homing.vectors import score_of
 
-    texts = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
-    if not texts:
+    given = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    if not given:
         raise InvalidArgument("there is nothing to embed; give texts as arguments or lines on standard input")
     embedder = resolve_embedder(load().settings)
     if embedder is None:
         raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
-    rows = embedder.embed(texts, kind="query" if query else "document")
-    if json:
-        from homing.cli.reports import Vectors
+    rows = embedder.embed(given, kind="query" if query else "document")
 
-        print_json(Vectors(model=embedder.id, dimensions=embedder.dimensions, vectors=rows.tolist()))
-        return
-    from rich.table import Table
-    from rich.text import Text
+    def show() -> None:
+        say(f"{embedder.id}: cosine (score) of each pair")
+        shown = [
+            [f"{place} {text[:40]}", *(f"{one:.2f} ({score_of(float(one), embedder.scale):.2f})" for one in cosines)]
+            for place, (text, cosines) in enumerate(zip(given, rows @ rows.T, strict=True), start=1)
+        ]
+        print_table(["", *map(str, range(1, len(given) + 1))], shown)
 
-    from homing.vectors import score_of
-
-    cosines = rows @ rows.T
-    table = Table(title=f"{embedder.id}: cosine (score) of each pair")
-    table.add_column("")
-    for position in range(len(texts)):
-        table.add_column(str(position + 1), justify="right")
-    for position, text in enumerate(texts):
-        scores = (f"{cosine:.2f} ({score_of(float(cosine), embedder.scale):.2f})" for cosine in cosines[position])
-        table.add_row(Text(f"{position + 1} {text[:40]}"), *scores)
-    console().print(table)
+    return Answer(reports.Vectors(model=embedder.id, dimensions=embedder.dimensions, vectors=rows.tolist()), show)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.calls import Data, Json, group, opened
+from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
+from homing.cli.lazy import reports
 from homing.cli.output import console, note, print_json, print_table, say
 from homing.errors import InvalidArgument, MissingExtra
 
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
     from homing.app import Homing
     from homing.cli.reports import Served
     from homing.mcp.clients import Local
-    from homing.server.tokens import Tokens
+    from homing.operations import Call
 
 log = logging.getLogger(__name__)
 
-ipc = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
-mcp = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
-tokens = group("Tokens: who may use the server, and for what.")
+ipc = typer.Typer(name="ipc", invoke_without_command=True, rich_markup_mode=None)
+mcp = typer.Typer(name="mcp", invoke_without_command=True, rich_markup_mode=None)
+tokens = group("tokens", "Tokens: who may use the server, and for what.")
 
 
+@prints("homing.cli.reports:Served")
 def run_server(
     host: Annotated[
         str | None, typer.Option(help="The address to listen on. Listening beyond this machine requires a token.")
@@ -96,10 +98,9 @@ def _log_to_stderr(wanted: str) -> None:
 
 
 def _served(app: Homing, address: str) -> Served:
-    from homing.cli.reports import Served
     from homing.server.tokens import Tokens
 
-    return Served(
+    return reports.Served(
         address=address,
         data=str(app.settings.data.absolute()),
         model=app.models.identity(),
@@ -161,8 +162,8 @@ def serve_ipc(
     )
     if incoming.isatty():
         note("Waiting for JSON-RPC 2.0 requests on standard input; `homing ipc schema` prints what they look like.")
-    with opened(data) as homing:
-        channels = Channels(homing)
+    with calling(data) as call:
+        channels = Channels(call.app)
         finished = serve_stdio(channels, incoming, outgoing, limits)
         channels.close()
     if not finished:
@@ -194,11 +195,12 @@ def serve_mcp(context: typer.Context, data: Data = None) -> None:
 
     if sys.stdin.isatty():
         note("Waiting for an MCP client on standard input; `homing mcp install` shows how to set one up. Ctrl-C stops.")
-    with opened(data) as homing:
-        serve_stdio(homing)
+    with calling(data) as call:
+        serve_stdio(call.app)
 
 
 @mcp.command()
+@answers("homing.mcp.clients:Block[]")
 def install(
     client: Annotated[str | None, typer.Argument(help="The client; without it, all known clients.")] = None,
     url: Annotated[
@@ -206,25 +208,22 @@ def install(
     ] = "",
     token: Annotated[bool, typer.Option("--token", help="That server asks for a token.")] = False,
     data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Print the configuration for a client. No file is changed."""
     from homing.config import load
     from homing.mcp.clients import Remote, block_for, blocks
 
     folder = (data or load().settings.data).expanduser().absolute()
     server = Remote(url, token) if url else started(folder)
-    printed = [block_for(client, server)] if client else blocks(server)
-    if json:
-        print_json(printed)
-        return
-    from rich.text import Text
+    printed = [block_for(client, server)] if client else list(blocks(server))
 
-    out = console()
-    for block in printed:
-        out.print(Text.assemble((block.client, "bold"), f"  {block.file}"))
-        out.print(Text(block.text, "cyan"))
-        out.print()
+    def show() -> None:
+        from rich.text import Text
+
+        for block in printed:
+            console().print(Text.assemble((block.client, "bold"), f"  {block.file}\n", (block.text, "cyan"), "\n"))
+
+    return Answer(printed, show)
 
 
 def started(folder: Path) -> Local:
@@ -239,64 +238,53 @@ def started(folder: Path) -> Local:
 
 
 @tokens.command()
+@answers("homing.cli.reports:TokenCreated")
 def create(
+    call: Call,
     user: Annotated[str, typer.Option(help="Whose data it gives access to; `owner` owns the data folder.")] = "owner",
     scope: Annotated[str, typer.Option(help="read, write, or admin (also skills and models).")] = "write",
-    note: Annotated[str, typer.Option(help="What the token is for.")] = "",
-    data: Data = None,
-    json: Json = False,
-) -> None:
+    purpose: Annotated[str, typer.Option("--note", help="What the token is for.")] = "",
+) -> Answer:
     """Create a token and show it once. From then on, the server requires one."""
-    from homing.cli.reports import TokenCreated
     from homing.operations.operation import SCOPES
+    from homing.server.tokens import Tokens
 
     reach = next((one for one in SCOPES if one == scope), None)
     if reach is None:
         raise InvalidArgument(f"there is no scope {scope!r}; known: {', '.join(SCOPES)}")
-    with _tokens_of(data) as kept:
-        made = kept.create(user, reach, note)
-    if json:
-        print_json(TokenCreated(token=made.secret, id=made.token.id, user=user, scope=scope, note=note))
-        return
-    say(made.secret)
-    console(stderr=True).print(
-        "The token is not shown again. Send it as `Authorization: Bearer …`; revoke it with "
-        f"`homing tokens revoke {made.token.id}`."
-    )
+    made = Tokens(call.app.database).create(user, reach, purpose)
+
+    def show() -> None:
+        say(made.secret)
+        note(
+            "The token is not shown again. Send it as `Authorization: Bearer …`; revoke it with "
+            f"`homing tokens revoke {made.token.id}`."
+        )
+
+    return Answer(reports.TokenCreated(token=made.secret, id=made.token.id, user=user, scope=scope, note=purpose), show)
 
 
 @tokens.command(name="list")
-def list_tokens(data: Data = None, json: Json = False) -> None:
+@answers("homing.server.tokens:Token[]")
+def list_tokens(call: Call) -> Answer:
     """List the tokens. The secrets themselves are not stored."""
-    with _tokens_of(data) as kept:
-        found = kept.all()
-    if json:
-        print_json(found)
-        return
+    from homing.server.tokens import Tokens
+
+    found = Tokens(call.app.database).all()
     rows = [
         (one.id, one.user, one.scope, time.strftime("%Y-%m-%d %H:%M", time.localtime(one.created)), one.note)
         for one in found
     ]
-    print_table(("id", "user", "scope", "created", "note"), rows)
+    return Answer(found, lambda: print_table(("id", "user", "scope", "created", "note"), rows))
 
 
 @tokens.command()
+@answers("homing.server.tokens:Token")
 def revoke(
-    token_id: Annotated[str, typer.Argument(help="The id that `list` shows.", metavar="ID")],
-    data: Data = None,
-    json: Json = False,
-) -> None:
+    call: Call, token_id: Annotated[str, typer.Argument(help="The id that `list` shows.", metavar="ID")]
+) -> Answer:
     """Revoke a token, from the next request on."""
-    from homing.cli.reports import TokenRevoked
-
-    with _tokens_of(data) as kept:
-        gone = kept.revoke(token_id)
-    print_json(TokenRevoked(revoked=gone.id, user=gone.user)) if json else say(f"revoked {gone.id} of {gone.user}")
-
-
-@contextmanager
-def _tokens_of(data: Path | None) -> Iterator[Tokens]:
     from homing.server.tokens import Tokens
 
-    with opened(data) as homing:
-        yield Tokens(homing.database)
+    gone = Tokens(call.app.database).revoke(token_id)
+    return Answer(gone, lambda: say(f"revoked {gone.id} of {gone.user}"))

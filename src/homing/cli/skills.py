@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Data, Json, calling, checked, group, opened
+from homing.cli.calls import Answer, Data, Json, answers, calling, checked, group, prints
+from homing.cli.lazy import reports, skills
 from homing.cli.output import note, print_json, print_notice, print_table, progress, say, score_text
 
 if TYPE_CHECKING:
+    from homing.operations import Call
     from homing.operations.hits import SearchOut
     from homing.operations.skills import SkillsScanned
     from homing.skills import ScanReport
 
-app = group("Find the right SKILL.md for a request.")
+app = group("skills", "Find the right SKILL.md for a request.")
 
 Query = Annotated[str, typer.Argument(help="What should be done, in Chinese or English.")]
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Leave out skills that score lower.")]
 
 
 @app.command()
+@prints("scan_skills")
 def scan(
     folder: Annotated[Path, typer.Argument(help="A folder whose subfolders, at any depth, hold a SKILL.md.")],
     watch: Annotated[bool, typer.Option("--watch", help="Keep following changes until Ctrl-C.")] = False,
@@ -32,7 +35,6 @@ def scan(
     json: Json = False,
 ) -> None:
     """Index the skills of a folder. Only new and changed skills are embedded."""
-    from homing.operations.skills import SkillScan, scan_out, scan_skills
 
     def tell(done: SkillsScanned) -> None:
         print_json(done) if json else _show_scan(done, folder.absolute())
@@ -41,11 +43,11 @@ def scan(
 
     def follow(report: ScanReport) -> None:
         if report.of("indexed") or report.of("removed"):
-            tell(scan_out(report))
+            tell(skills.scan_out(report))
 
     with calling(data) as call:
-        with progress("Scanning", quiet=json) as step:
-            scanned = scan_skills(replace(call, report=step), checked(SkillScan, folder=str(folder)))
+        with progress("Scanning") as step:
+            scanned = skills.scan_skills(replace(call, report=step), checked(skills.SkillScan, folder=str(folder)))
         tell(scanned)
         if watch:
             with call.app.skills.watch(folder, on_report=follow):
@@ -53,75 +55,63 @@ def scan(
 
 
 @app.command()
+@answers("find_skills")
 def find(
+    call: Call,
     query: Query,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many skills.")] = 5,
     threshold: Threshold = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show which text matched, and in which leg.")] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Find the skills for a request, the best first."""
-    from homing.operations.skills import SkillSearch, find_skills
-
-    asked = checked(SkillSearch, query=query, limit=limit, threshold=threshold)
-    with calling(data) as call:
-        found = find_skills(call, asked)
-    if json:
-        print_json(found)
-    else:
-        _show_found(found, explain=explain)
+    found = skills.find_skills(call, checked(skills.SkillSearch, query=query, limit=limit, threshold=threshold))
+    return Answer(found, lambda: _show_found(found, explain=explain))
 
 
 @app.command(name="list")
+@answers("list_skills")
 def list_skills(
+    call: Call,
     limit: Annotated[int, typer.Option("--limit", "-n", help="List at most this many skills.")] = 100,
     offset: Annotated[int, typer.Option(help="Skip this many skills.")] = 0,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """List the indexed skills."""
-    from homing.operations.skills import SkillListing
-    from homing.operations.skills import list_skills as operation
+    found = skills.list_skills(call, checked(skills.SkillListing, limit=limit, offset=offset))
 
-    asked = checked(SkillListing, limit=limit, offset=offset)
-    with calling(data) as call:
-        found = operation(call, asked)
-    if json:
-        print_json(found)
-        return
-    rows = [(one.name, one.description[:80], ", ".join(one.tags), one.path) for one in found.skills]
-    print_table(("name", "description", "tags", "path"), rows)
-    if len(found.skills) < found.total:
-        say(f"{len(found.skills)} of {found.total} skills; --limit and --offset show the others")
+    def show() -> None:
+        rows = [(one.name, one.description[:80], ", ".join(one.tags), one.path) for one in found.skills]
+        print_table(("name", "description", "tags", "path"), rows)
+        if len(rows) < found.total:
+            say(f"{len(rows)} of {found.total} skills; --limit and --offset show the others")
+
+    return Answer(found, show)
 
 
 @app.command()
+@answers("homing.cli.reports:SkillPrompt")
 def prompt(
+    call: Call,
     query: Query,
     budget: Annotated[int, typer.Option("--budget", help="How many tokens the block may take.")] = 1_500,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Include at most this many skills.")] = 10,
     threshold: Threshold = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Print a block about skills for a system prompt.
 
     The block keeps to a budget of tokens, and fences the descriptions of the skills as data.
     """
     from homing.skills import skill_prompt
 
-    with opened(data) as homing:
-        found = homing.skills.find_relevant_skills(query, limit, threshold)
+    found = call.app.skills.find_relevant_skills(query, limit, threshold)
     block = skill_prompt(found, budget)
-    if json:
-        from homing.cli.reports import SkillPrompt
 
-        print_json(SkillPrompt.of(block, skills=[hit.name for hit in block.skills]))
-    elif block.text:
-        typer.echo(block.text)
-    elif found.notice is not None:
-        note(str(found.notice))
+    def show() -> None:
+        if block.text:
+            typer.echo(block.text)
+        elif found.notice is not None:
+            note(str(found.notice))
+
+    return Answer(reports.SkillPrompt.of(block, skills=[hit.name for hit in block.skills]), show)
 
 
 def _show_scan(done: SkillsScanned, folder: Path) -> None:
