@@ -16,7 +16,6 @@ from homing.cli import (
     knowledge,
     memory,
     models,
-    providers,
     search,
     servers,
     skills,
@@ -43,9 +42,9 @@ app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(upkeep.run_doctor)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
-for part in (skills, devices, memory, docs, knowledge, models, providers):
+for part in (skills, devices, memory, docs, knowledge, models):
     app.add_typer(part.app)
-for group in (upkeep.store, upkeep.postgres, servers.ipc, servers.mcp, servers.tokens, upkeep.config):
+for group in (models.providers, upkeep.store, upkeep.postgres, servers.ipc, servers.mcp, servers.tokens, upkeep.config):
     app.add_typer(group)
 
 
