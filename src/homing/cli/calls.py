@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from homing.cli.output import print_json, progress
-from homing.errors import InvalidArgument
+from homing.errors import InvalidArgument, ModelNotReady
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from homing.embedders.provider import EmbeddingProvider
     from homing.operations import Call
     from homing.operations.models import Nothing
     from homing.records import Mode
@@ -130,6 +131,13 @@ def nothing() -> Nothing:
     from homing.operations.models import Nothing
 
     return Nothing()
+
+
+def required(model: EmbeddingProvider | None) -> EmbeddingProvider:
+    """The model that is configured. Raises ModelNotReady where none is."""
+    if model is None:
+        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+    return model
 
 
 def mode_of(name: str) -> Mode:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, answers
+from homing.cli.calls import Answer, answers, mode_of, required
 from homing.cli.output import console, print_table, progress, say
-from homing.errors import InvalidArgument, ModelNotReady
+from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from homing.operations import Call
 
 DEVICES = "devices"
-MODES = ("semantic", "keyword", "hybrid")
 WIDTH = 24
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 STEPS = "▁▂▃▄▅▆▇█"
@@ -101,9 +100,7 @@ def evaluate(
 def _models(app: Homing, names: list[str]) -> list[EmbeddingProvider]:
     if names:
         return [app.models.adapter(app.models.find(name).model) for name in dict.fromkeys(names)]
-    if app.embedder is None:
-        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
-    return [app.embedder]
+    return [required(app.embedder)]
 
 
 def _configurations(
@@ -113,8 +110,7 @@ def _configurations(
     from homing.evaluation.configuration import sweep as every_weight
 
     for mode in modes:
-        if mode not in MODES:
-            raise InvalidArgument(f"there is no mode {mode!r}; known: {', '.join(MODES)}")
+        mode_of(mode)
     settings = app.settings.search
     # Weights and a k are those of the fusion by rank: who names some compares that.
     fusion = "rrf" if weights or ks or all_weights else settings.fusion

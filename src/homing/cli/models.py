@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, answers, checked, group, nothing
+from homing.cli.calls import Answer, answers, checked, group, nothing, required
 from homing.cli.lazy import models_in_use, reports
 from homing.cli.output import counted, note, print_table, progress, say
 from homing.errors import NotFound
@@ -21,7 +21,6 @@ from homing.errors import NotFound
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.cli.reports import ProviderOut
-    from homing.embedders.provider import EmbeddingProvider
     from homing.models import LLMProvider
     from homing.operations import Call
     from homing.operations.models_in_use import ModelChange
@@ -104,7 +103,9 @@ def try_out(
     """Try out a model. Shows how fast it is, and how it scores three texts."""
     from homing.vectors import score_of
 
-    chosen = _chosen(call.app, name, provider)
+    models = call.app.models
+    named = None if name is None else models.manager.get_or_create_adapter(models.find(name, provider))
+    chosen = named or required(call.app.embedder)
     rows = chosen.embed(PROBES)
     started = time.perf_counter()
     # A text that no cache holds.
@@ -121,16 +122,6 @@ def try_out(
         f"“{PROBES[1]}” and {tested.unrelated:.2f} with “{PROBES[2]}”"
     )
     return Answer(tested, lambda: say(told))
-
-
-def _chosen(app: Homing, name: str | None, provider: str | None) -> EmbeddingProvider:
-    from homing.errors import ModelNotReady
-
-    if name is not None:
-        return app.models.manager.get_or_create_adapter(app.models.find(name, provider))
-    if app.embedder is None:
-        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
-    return app.embedder
 
 
 @app.command()

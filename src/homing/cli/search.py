@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Question, SearchMode, answers, mode_of
+from homing.cli.calls import Answer, Data, Question, SearchMode, answers, mode_of, required
 from homing.cli.lazy import reports
 from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
-from homing.errors import HomingError, InvalidArgument, ModelNotReady, NotFound, StoreError
+from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -121,9 +121,7 @@ def embed_texts(
     given = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
     if not given:
         raise InvalidArgument("there is nothing to embed; give texts as arguments or lines on standard input")
-    embedder = resolve_embedder(load().settings)
-    if embedder is None:
-        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+    embedder = required(resolve_embedder(load().settings))
     rows = embedder.embed(given, kind="query" if query else "document")
 
     def show() -> None:
