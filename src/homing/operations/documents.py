@@ -184,7 +184,7 @@ def search_documents(call: Call, asked: DocumentSearch) -> SearchOut:
 
 def _check_project(call: Call, asked: OfProject) -> None:
     if all(one.id != asked.project for one in call.app.documents.projects()):
-        raise NotFound(f"there is no project {asked.project!r}; list the projects to see their names")
+        raise NotFound(f"there is no project {asked.project!r}; GET /documents lists them")
 
 
 @operation(

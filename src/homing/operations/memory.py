@@ -137,5 +137,5 @@ def forget(call: Call, asked: Forget) -> Forgotten:
     names = memory.collections if asked.collection is None else (asked.collection,)
     forgotten = sum(memory.forget(name, [asked.id]) for name in names)
     if not forgotten:
-        raise NotFound(f"nothing with the id {asked.id!r} is remembered; list what is remembered to see the ids")
+        raise NotFound(f"nothing with the id {asked.id!r} is remembered; GET /memory lists what is")
     return Forgotten(forgotten=forgotten)
