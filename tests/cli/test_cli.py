@@ -56,7 +56,7 @@ def test_search_for_people_shows_score_place_and_text(shell: Shell) -> None:
         (["search", "x", "nowhere"], 3, "there is no folder nowhere"),
         (["search", "  ", "notes"], 3, "the query is empty"),
         (["search", "x", "notes", "--limit", "-1"], 3, "limit must not be negative"),
-        (["search", "x", "notes", "--mode", "magic"], 3, "known: hybrid, semantic, keyword"),
+        (["search", "x", "notes", "--mode", "magic"], 3, "known: semantic, hybrid, keyword"),
         (["search"], 2, "Missing argument"),
         (["embed"], 3, "nothing to embed"),
     ],
@@ -83,6 +83,40 @@ def test_who_writes_chinese_or_has_a_chinese_machine_is_told_so(
     assert "there is no folder nowhere" in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "chinese", "english"),
+    [
+        (["search"], "缺少参数 query。", "Missing argument 'query'."),
+        (["models", "add", "m"], "缺少选项 --provider。", "Missing option '--provider'."),
+        (["memory", "recall", "x", "--limt", "3"], "没有 --limt 这个选项。", "No such option: --limt"),
+        (["memory", "recal"], "没有 recal 这个命令。", "No such command 'recal'."),
+        (["memory", "recall", "x", "-n", "few"], "--limit 的值不对：应为整数。", "Invalid value for '--limit' / '-n'"),
+        (["memory", "recall", "x", "-n"], "选项 -n 后面少了它的值。", "Option '-n' requires an argument."),
+        (["models", "list", "extra"], "多余的参数：extra。", "Got unexpected extra argument"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_the_language_of_the_user(
+    shell: Shell, arguments: list[str], chinese: str, english: str
+) -> None:
+    for locale, said in (("zh_CN.UTF-8", chinese), ("en_GB.UTF-8", english)):
+        done = shell(*arguments, LC_ALL=locale)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+    assert "错误" not in done.stderr
+    answer = json.loads(shell(*arguments, "--json").stdout)
+    assert answer["error"]["code"] == "INVALID_ARGUMENT"
+
+
+def test_an_answer_of_no_deletes_nothing(shell: Shell, tmp_path: Path) -> None:
+    with homing.open(tmp_path / "data") as app:
+        app.documents.save("novel", "ch1", "灯塔亮了。")
+    done = shell("docs", "remove", "novel", stdin="n\n")
+    assert done.returncode == 1
+    assert done.stderr == "Delete the project novel with its 1 document? [y/N]:\nCancelled.\n"
+    assert shell("docs", "show", "novel", "ch1").stdout == "灯塔亮了。\n"
+
+
 def test_errors_are_json_for_programs(shell: Shell) -> None:
     done = shell("search", "x", "nowhere", "--json")
     assert done.returncode == 3
@@ -99,12 +133,12 @@ def test_a_folder_that_cannot_be_indexed_says_so_and_is_searched_with_data_elsew
     assert shell.json("search", "灯塔", "notes", "--data", str(tmp_path / "elsewhere"))["hits"]
 
 
-def test_half_an_emoji_that_an_editor_saved_is_written_as_its_escape(shell: Shell, tmp_path: Path) -> None:
+def test_half_an_emoji_that_an_editor_saved_is_shown_as_a_replacement(shell: Shell, tmp_path: Path) -> None:
     with homing.open(tmp_path / "data") as app:
         app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里")
     shown = shell("docs", "show", "日记", "周一")
-    assert (shown.returncode, shown.stdout) == (0, "钥匙 \\ud83d 在抽屉里\n")
-    assert shell.json("docs", "show", "日记", "周一")["text"] == "钥匙 \ud83d 在抽屉里"
+    assert (shown.returncode, shown.stdout) == (0, "钥匙 \ufffd 在抽屉里\n")
+    assert shell.json("docs", "show", "日记", "周一")["text"] == "钥匙 \ufffd 在抽屉里"
     found = shell("docs", "search", "日记", "钥匙")
     assert (found.returncode, found.stderr) == (0, "")
 
@@ -160,7 +194,7 @@ def test_config_show_masks_keys(shell: Shell, tmp_path: Path) -> None:
 
 def test_models_lists_the_bundled_one_first(shell: Shell, tmp_path: Path) -> None:
     models = shell.json("models", "list", HOMING_MODELS=str(tmp_path / "models"))
-    assert [model["name"] for model in models] == ["all-MiniLM-L6-v2-zh"]
+    assert [model["name"] for model in models["models"]] == ["all-MiniLM-L6-v2-zh"]
 
 
 def test_an_unknown_model_to_pull_lists_the_known_ones(shell: Shell) -> None:

@@ -28,7 +28,7 @@ def shell(tmp_path: Path) -> Shell:
 
 def test_the_tour_answers_in_both_languages_and_without_the_model(shell: Shell) -> None:
     told = shell.json("demo", "--data", "tour")
-    assert {query: found["hits"][0]["name"] for query, found in told["skills"].items()} == {
+    assert {query: found["hits"][0]["metadata"]["name"] for query, found in told["skills"].items()} == {
         "帮我提交代码": "git-commit",
         "will I need an umbrella tomorrow": "weather-report",
         "把这份合同翻译成 English": "translate-document",
@@ -40,7 +40,7 @@ def test_the_tour_answers_in_both_languages_and_without_the_model(shell: Shell) 
     assert (told["edit"]["embedded"], told["edit"]["paragraphs"] > 4) == (1, True)
     assert told["degraded"]["reason"] == "vector:MODEL_NOT_READY"
     assert told["degraded"]["hits"]
-    assert told["recalled"]["什么时候开发票"]["hits"][0]["collection"] == "knowledge"
+    assert told["recalled"]["什么时候开发票"]["hits"][0]["metadata"]["collection"] == "knowledge"
     lights = json.dumps(told["devices"]["打开除卧室以外的灯"], ensure_ascii=False)
     assert "厨房灯" in lights
     assert "床头灯" not in lights
@@ -56,7 +56,7 @@ def test_what_the_tour_shows_stays_in_the_home_folder_and_may_be_taken_again(she
         assert "语义搜索暂时不可用" in shown.stdout
         assert "1 of 6 paragraphs embedded again" in shown.stdout
     found = shell.json("skills", "find", "提交代码", "--data", str(tmp_path / ".homing" / "demo"))
-    assert found["hits"][0]["name"] == "git-commit"
+    assert found["hits"][0]["metadata"]["name"] == "git-commit"
 
 
 def test_no_extra_is_needed_for_the_tour(tmp_path: Path) -> None:

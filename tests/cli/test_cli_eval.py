@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from homing.cli.evaluation_chart import bar, line
+from homing.cli.evaluate import bar, line
 from homing.evaluation.result import Evaluation
 from tests.cli.shell import Shell
 
@@ -62,7 +62,7 @@ def test_a_sweep_is_drawn_and_floors_decide_the_exit_code(shell: Shell) -> None:
         (["none.jsonl"], "there is no golden set"),
         (["g.jsonl", "--floor", "magic=1"], "a floor is FIGURE=NUMBER"),
         (["g.jsonl", "--weights", "1"], "weights are written vector:keyword"),
-        (["g.jsonl", "--mode", "magic"], "known: semantic, keyword, hybrid"),
+        (["g.jsonl", "--mode", "magic"], "known: semantic, hybrid, keyword"),
         (["g.jsonl", "--model", "no-such-model"], "no-such-model"),
     ],
 )

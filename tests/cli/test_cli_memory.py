@@ -28,14 +28,14 @@ def shell(tmp_path: Path) -> Shell:
 
 def test_what_is_remembered_is_recalled_across_languages_and_can_be_forgotten(shell: Shell) -> None:
     told = shell.json("memory", "remember", "账单每月一号结算", "--tag", "钱", "--category", "billing")
-    assert told["waiting"] == 0
-    assert told["entry"]["tags"] == ["钱"]
+    assert shell.json("memory", "list")["waiting"] == 0
+    assert told["tags"] == ["钱"]
     shell("memory", "remember", "the garden has an old tree")
     found = shell.json("memory", "recall", "when are invoices due?", "-n", "1")
     assert [hit["text"] for hit in found["hits"]] == ["账单每月一号结算"]
     assert found["hits"][0]["score"] > 0.5
-    assert 0 < found["hits"][0]["distance"] < 1
-    assert shell.json("memory", "forget", "knowledge", told["entry"]["id"]) == {"forgotten": 1}
+    assert 0 < found["hits"][0]["cosine"] < 1
+    assert shell.json("memory", "forget", "knowledge", told["id"]) == {"forgotten": 1}
     assert [hit["text"] for hit in shell.json("memory", "recall", "账单")["hits"]] == ["the garden has an old tree"]
 
 
@@ -47,7 +47,8 @@ def test_sessions_and_collections_narrow_what_is_recalled_and_listed(shell: Shel
     assert [hit["text"] for hit in found["hits"]] == ["账单 of s1"]
     found = shell.json("memory", "recall", "账单", "--in", "learning", "--in", "knowledge", **KEYWORDS_ONLY)
     assert [hit["text"] for hit in found["hits"]] == ["账单 from standard input"]
-    assert shell.json("memory", "list") == {"knowledge": 0, "observation": 2, "reflection": 0, "learning": 1}
+    counts = shell.json("memory", "list")["counts"]
+    assert counts == {"knowledge": 0, "observation": 2, "reflection": 0, "learning": 1}
     listed = shell("memory", "list", "observation", "--session", "s2").stdout
     assert "账单 of s2" in listed
     assert "s1" not in listed
@@ -81,8 +82,9 @@ def test_the_queue_shows_what_was_given_up_and_tries_it_again(shell: Shell, tmp_
     [
         (["remember", "x", "--in", "dreams"], "known: knowledge, observation, reflection, learning"),
         (["remember", "  "], "the text is empty"),
-        (["recall", "x", "--mode", "magic"], "known: hybrid, semantic, keyword"),
-        (["recall", "x", "--max-distance", "9"], "between 0 (off) and 2"),
+        (["recall", ""], "the query is empty"),
+        (["recall", "x", "--mode", "magic"], "known: semantic, hybrid, keyword"),
+        (["recall", "x", "--max-distance", "9"], "max distance should be less than or equal to 2"),
         (["forget", "knowledge", "nobody"], "homing memory list knowledge"),
     ],
 )
@@ -100,13 +102,13 @@ def test_a_model_without_its_key_keeps_nobody_from_remembering(shell: Shell) -> 
         "HOMING_PROVIDERS__X__API_KEY": "${HOMING_TEST_NOT_SET}",
     }
     told = shell.json("memory", "remember", "账单每月一号结算", **without)
-    assert told["waiting"] == 1
+    assert shell.json("memory", "list", **without)["waiting"] == 1
     found = shell.json("memory", "recall", "账单", **without)
-    assert [hit["id"] for hit in found["hits"]] == [told["entry"]["id"]]
+    assert [hit["id"] for hit in found["hits"]] == [told["id"]]
     assert (found["degraded"], found["reason"]) == (True, "vector:MODEL_NOT_READY")
-    assert shell.json("memory", "list", "knowledge", **without)[0]["text"] == "账单每月一号结算"
+    assert shell.json("memory", "list", "knowledge", **without)["entries"][0]["text"] == "账单每月一号结算"
     queue = shell.json("memory", "queue", **without)
     assert "HOMING_TEST_NOT_SET" in queue["backlog"]["error"]
     findings = {one["check"]: one for one in json.loads(shell("doctor", "--json", **without).stdout)["findings"]}
     assert "HOMING_TEST_NOT_SET" in findings["embedding"]["detail"]
-    assert shell.json("memory", "forget", "knowledge", told["entry"]["id"], **without) == {"forgotten": 1}
+    assert shell.json("memory", "forget", "knowledge", told["id"], **without) == {"forgotten": 1}

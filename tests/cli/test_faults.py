@@ -49,9 +49,10 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
         # A command that writes ends when its vectors are there: here a slow model is slow for questions only.
         model.release()
         waits = int(fault != "slow")
-        assert ask("docs", "add", "novel", "ch1", "notes/story.md")["waiting"] == waits
+        ask("docs", "add", "novel", "ch1", "notes/story.md")
+        assert [one["pending"] for one in ask("docs", "list")["projects"]] == [waits]
         remembered = ask("memory", "remember", "灯塔的钥匙在抽屉里")
-        assert remembered["waiting"] == 2 * waits
+        assert ask("memory", "list")["waiting"] == 2 * waits
         shell("knowledge", "upload", "notes/story.md")
         shell("skills", "scan", "skills")
         shell("devices", "load", str(HOME))
@@ -67,15 +68,15 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
         for home in ([], ["--home", str(HOME)]):
             answer = ask("devices", "ask", "打开除卧室以外的灯", *home)
             assert (answer["decision"], answer["degraded"]) == ("act", True)
-        assert [one["name"] for one in ask("skills", "find", "提交")["hits"]] == ["git-commit"]
-        assert [one["id"] for one in ask("docs", "list")] == ["novel", "uploads"]
-        assert ask("memory", "list")["knowledge"] == 1
-        assert [one["name"] for one in ask("knowledge", "list")["files"]] == ["story.md"]
-        assert [one["name"] for one in ask("skills", "list")] == ["git-commit"]
-        assert ask("models", "list")
+        assert [one["metadata"]["name"] for one in ask("skills", "find", "提交")["hits"]] == ["git-commit"]
+        assert [one["id"] for one in ask("docs", "list")["projects"]] == ["novel", "uploads"]
+        assert ask("memory", "list")["counts"]["knowledge"] == 1
+        assert [one["file_name"] for one in ask("knowledge", "list")["files"]] == ["story.md"]
+        assert [one["name"] for one in ask("skills", "list")["skills"]] == ["git-commit"]
+        assert ask("models", "list")["models"]
         # A paragraph, a memory, a window of the upload and a skill.
         assert ask("memory", "queue")["backlog"]["waiting"] == 4 * waits
-        assert ask("memory", "forget", "knowledge", remembered["entry"]["id"]) == {"forgotten": 1}
+        assert ask("memory", "forget", "knowledge", remembered["id"]) == {"forgotten": 1}
         shell("docs", "remove", "novel", "ch1")
         shell("knowledge", "delete", "story.md")
-        assert ask("docs", "list") == ask("knowledge", "list")["files"] == []
+        assert ask("docs", "list")["projects"] == ask("knowledge", "list")["files"] == []

@@ -56,17 +56,22 @@ def test_a_key_may_be_a_variable_that_is_read_when_it_is_used(shell: Shell, api:
     missing = shell("models", "add", "text-embedding-3-large", "--provider", "second")
     assert missing.returncode == 4
     assert "${MY_KEY}" in missing.stderr
-    assert [one["name"] for one in shell.json("models", "list")] == ["all-MiniLM-L6-v2-zh", "text-embedding-3-small"]
+    assert [one["name"] for one in shell.json("models", "list")["models"]] == [
+        "all-MiniLM-L6-v2-zh",
+        "text-embedding-3-small",
+    ]
     assert shell("models", "add", "text-embedding-3-large", "--provider", "second", MY_KEY=KEY).returncode == 0
     told = shell.json("models", "test", "text-embedding-3-large", MY_KEY=KEY)
     assert (told["model"], told["dimensions"]) == ("openai/text-embedding-3-large@3072", 3072)
 
 
 def test_the_model_in_use_changes_and_changes_back(shell: Shell) -> None:
-    assert [one["name"] for one in shell.json("models", "list") if one["default"]] == ["all-MiniLM-L6-v2-zh"]
+    assert [one["name"] for one in shell.json("models", "list")["models"] if one["default"]] == ["all-MiniLM-L6-v2-zh"]
     changed = shell.json("models", "default", "text-embedding-3-small")
     assert (changed["default"], changed["finished"]) == ("openai/text-embedding-3-small@512", True)
-    assert [one["name"] for one in shell.json("models", "list") if one["default"]] == ["text-embedding-3-small"]
+    assert [one["name"] for one in shell.json("models", "list")["models"] if one["default"]] == [
+        "text-embedding-3-small"
+    ]
     assert shell.json("embed", "打开灯")["model"] == "openai/text-embedding-3-small@512"
     assert "text-embedding-3-small@512" in shell("models", "status").stdout
     refused = shell("models", "remove", "text-embedding-3-small")

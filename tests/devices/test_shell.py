@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from homing.cli.devices import app
+from homing.cli.main import app
 from homing.errors import NotFound
 from tests.devices.homes import EXAMPLES
 
@@ -16,7 +16,7 @@ LOFT = str(EXAMPLES / "loft.json")
 
 
 def run(*arguments: str, stdin: str = "") -> str:
-    done = CliRunner().invoke(app, list(arguments), input=stdin, catch_exceptions=False, env={"COLUMNS": "200"})
+    done = CliRunner().invoke(app, ["devices", *arguments], input=stdin, catch_exceptions=False, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     return done.output
 

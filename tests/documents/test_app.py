@@ -96,22 +96,23 @@ def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
 
     assert "3 changed, 0 unchanged" in run("add", "novel", "ch1", text=STORY)
     changed = json.loads(run("add", "novel", "ch1", "--json", text=STORY.replace("红烧肉", "糖醋鱼")))
-    assert (len(changed["changes"]["changed"]), changed["waiting"]) == (1, 0)
+    assert len(changed["changed"]) == 1
+    assert json.loads(run("list", "novel", "--json"))["documents"][0]["pending"] == 0
     found = json.loads(run("search", "novel", "孤独的感觉", "--json"))
     assert found["mode"] == "hybrid"
     assert found["hits"][0]["metadata"]["document_id"] == "ch1"
     assert "糖醋鱼" in run("search", "novel", "「糖醋鱼」", "--mode", "keyword")
     assert run("show", "novel", "ch1").strip() == STORY.replace("红烧肉", "糖醋鱼")
     assert "0-21" in run("show", "novel", "ch1", "--chunks")
-    assert json.loads(run("list", "--json"))[0]["chunks"] == 3
+    assert json.loads(run("list", "--json"))["projects"][0]["chunks"] == 3
     assert "ch1" in run("list", "novel")
     assert json.loads(run("reindex", "--json"))["embedded"] == 0
     (tmp_path / "books").mkdir()
     (tmp_path / "books" / "a.md").write_text("灯塔亮了。", encoding="utf-8")
-    assert "1 written" in run("import", "novel", str(tmp_path / "books"))
+    assert "1 saved" in run("import", "novel", str(tmp_path / "books"))
     assert "1 removed" in run("remove", "novel", "a.md")
     assert "1 removed" in run("remove", "novel", "--yes")
-    assert json.loads(run("list", "--json")) == []
+    assert json.loads(run("list", "--json")) == {"projects": []}
     assert shell.invoke(command, ["docs", "remove", "novel", "nothing"]).exit_code != 0
     assert shell.invoke(command, ["docs", "search", "novel", "x", "--mode", "magic"]).exit_code != 0
 

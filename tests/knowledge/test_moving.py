@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import homing
 from homing.app import Homing
-from homing.cli.store import app as shell
+from homing.cli.main import app as shell
 from homing.config import EmbeddingSettings, Settings
 from homing.engine import Engine
 from homing.errors import ProviderUnavailable
@@ -36,7 +36,7 @@ HOME = Path(__file__).parents[2] / "examples" / "home" / "loft.json"
 
 
 def copy(source: str, target: str) -> dict[str, object]:
-    done = CliRunner().invoke(shell, ["copy", source, target, "--json"])
+    done = CliRunner().invoke(shell, ["store", "copy", source, target, "--json"])
     assert done.exit_code == 0, done.output
     told: dict[str, object] = json.loads(done.output)
     return told

@@ -43,14 +43,14 @@ def test_files_are_uploaded_searched_listed_and_deleted() -> None:
     assert told("search", "when are refunds paid")["hits"][0]["metadata"]["fileName"] == "refunds.txt"
     assert run("search", "年假", "--prompt").stdout.startswith("### 资料 1 [相似度: ")
     assert run("delete", "手册.pdf").exit_code == 0
-    assert [file["name"] for file in told("list")["files"]] == ["refunds.txt"]
+    assert [file["file_name"] for file in told("list")["files"]] == ["refunds.txt"]
 
 
 def test_one_file_that_cannot_be_read_does_not_stop_the_others() -> None:
     done = run("upload", "slides.pptx", "missing.txt", "refunds.txt", "--json")
     assert done.exit_code == 3
     answer = json.loads(done.stdout)
-    assert [one["file"]["name"] for one in answer["uploaded"]] == ["refunds.txt"]
+    assert [one["file"]["file_name"] for one in answer["uploaded"]] == ["refunds.txt"]
     assert [one["code"] for one in answer["failed"]] == ["UNSUPPORTED_FILE", "NOT_FOUND"]
     assert "export it as .pdf" in answer["failed"][0]["message"]
 
@@ -58,14 +58,14 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_others() -> None:
 def test_users_have_their_own(files: Path) -> None:
     run("upload", "手册.pdf", "--user", "李雷")
     assert told("list")["files"] == []
-    assert [file["name"] for file in told("list", "--user", "李雷")["files"]] == ["手册.pdf"]
+    assert [file["file_name"] for file in told("list", "--user", "李雷")["files"]] == ["手册.pdf"]
     assert told("search", "年假", "--user", "alice")["hits"] == []
     assert "replaced" not in run("upload", "手册.pdf").stdout
 
 
 def test_the_same_file_again_and_a_new_version_are_told(files: Path) -> None:
     run("upload", "refunds.txt")
-    assert "is there already" in run("upload", "refunds.txt").stdout
+    assert "is already there" in run("upload", "refunds.txt").stdout
     (files / "refunds.txt").write_text("Refunds take a month.", encoding="utf-8")
     assert "refunds.txt replaced" in run("upload", "refunds.txt").stdout
 

@@ -47,25 +47,20 @@ def test_a_scan_is_told_as_a_table_and_as_json(data: Path) -> None:
     assert "empty" in told
     assert "flagged: asks to ignore instructions" in told
     report = asked_json("scan", str(data.parent / "skills"), "--data", str(data))
-    assert report["counts"] == {
-        "indexed": 0,
-        "unchanged": 3,
-        "skipped": 1,
-        "removed": 0,
-        "repaired": 0,
-        "flagged": 1,
-    }
+    counts = {"indexed": 0, "unchanged": 3, "skipped": 1, "removed": 0, "repaired": 0, "flagged": 1}
+    assert counts.items() <= report.items()
 
 
 def test_skills_are_found_and_explained(data: Path) -> None:
     found = asked_json("find", "帮我提交代码", "--data", str(data))
     best = found["hits"][0]
-    assert (best["name"], best["tags"], best["path"]) == (
+    about = best["metadata"]
+    assert (about["name"], about["tags"], about["path"]) == (
         "git-commit",
         ["git", "版本"],
         str(data.parent / "skills/git"),
     )
-    assert {"leg", "part", "text", "value", "keywords"} == set(best["why"][0])
+    assert {"leg", "part", "text", "value", "keywords"} == set(about["why"][0])
     told = asked("find", "帮我提交代码", "--explain", "--limit", "1", "--data", str(data))
     assert "git-commit" in told
     assert "vector head" in told
@@ -77,7 +72,8 @@ def test_nothing_that_fits_is_said(data: Path) -> None:
 
 
 def test_skills_are_listed(data: Path) -> None:
-    assert {skill["name"] for skill in asked_json("list", "--data", str(data))} == {"git-commit", "weather", "evil"}
+    listed = asked_json("list", "--data", str(data))
+    assert {skill["name"] for skill in listed["skills"]} == {"git-commit", "weather", "evil"}
     assert "git-commit" in asked("list", "--data", str(data))
 
 
@@ -93,15 +89,15 @@ def test_a_prompt_keeps_its_budget_and_fences(data: Path) -> None:
 def test_the_example_skills_are_found_in_both_languages(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "skills")
     report = asked_json("scan", str(tmp_path / "skills"), "--data", str(tmp_path))
-    assert report["counts"]["indexed"] == 6
-    assert report["counts"]["repaired"] == 2
+    assert report["indexed"] == 6
+    assert report["repaired"] == 2
     for query, name in [
         ("帮我提交代码", "git-commit"),
         ("summarise yesterday's call", "meeting-notes"),
         ("要不要带伞", "weather-report"),
         ("把这份合同翻成英文", "translate-document"),
     ]:
-        assert asked_json("find", query, "--data", str(tmp_path))["hits"][0]["name"] == name
+        assert asked_json("find", query, "--data", str(tmp_path))["hits"][0]["metadata"]["name"] == name
 
 
 @pytest.mark.slow
@@ -114,10 +110,10 @@ def test_a_watched_folder_is_told_as_it_changes(tmp_path: Path) -> None:
     with subprocess.Popen([*command, "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         reports = _reports(watching.stdout)
-        assert next(reports)["counts"]["indexed"] == 1
+        assert next(reports)["indexed"] == 1
         write_skill(tmp_path / "skills", "weather", front("weather", "天气预报"))
         report = next(reports)
-        assert [entry["name"] for entry in report["entries"] if entry["outcome"] == "indexed"] == ["weather"]
+        assert [entry["name"] for entry in report["folders"] if entry["outcome"] == "indexed"] == ["weather"]
         watching.send_signal(signal.SIGINT)
         assert watching.wait(120) == 130
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from homing.cli.store import app
+from homing.cli.main import app
 from homing.errors import InvalidArgument, NotFound, StoreError
 from homing.records import VectorRecord
 from homing.stores import open_store
@@ -204,17 +204,17 @@ def test_a_copy_that_is_killed_goes_on(source: SqliteStore, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("form", ["sqlite:///{}/没有.db", "{}/nowhere.db", "lance://{}/没有"])
 def test_a_store_that_is_not_there_is_not_copied_and_nothing_is_made(form: str, tmp_path: Path) -> None:
-    run = CliRunner().invoke(app, ["copy", form.format(tmp_path), f"lance://{tmp_path}/x"])
+    run = CliRunner().invoke(app, ["store", "copy", form.format(tmp_path), f"lance://{tmp_path}/x"])
     assert isinstance(run.exception, NotFound)
     assert "check the address" in str(run.exception)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_copies_and_says_what_it_did(source: SqliteStore, tmp_path: Path) -> None:
-    run = CliRunner().invoke(app, ["copy", f"sqlite:///{source.path}", f"lance://{tmp_path}/x", "--json"])
+    run = CliRunner().invoke(app, ["store", "copy", f"sqlite:///{source.path}", f"lance://{tmp_path}/x", "--json"])
     assert run.exit_code == 0, run.output
     assert json.loads(run.output)["records"] == 1_703
-    again = CliRunner().invoke(app, ["copy", f"sqlite:///{source.path}", f"sqlite:///{tmp_path}/y.db"])
+    again = CliRunner().invoke(app, ["store", "copy", f"sqlite:///{source.path}", f"sqlite:///{tmp_path}/y.db"])
     assert "1703 records in 3 collections copied" in again.output
-    refused = CliRunner().invoke(app, ["copy", f"sqlite:///{source.path}", f"sqlite:///{tmp_path}/y.db"])
+    refused = CliRunner().invoke(app, ["store", "copy", f"sqlite:///{source.path}", f"sqlite:///{tmp_path}/y.db"])
     assert isinstance(refused.exception, InvalidArgument)

@@ -1,34 +1,57 @@
-"""`homing demo`: a guided tour of the main jobs on example data."""
+"""`homing demo`: a guided tour of the main jobs on example data, in both languages."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import tempfile
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from homing.cli.found import as_json
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_json, progress
+from homing.cli.calls import Answer, Data, answers, checked
+from homing.cli.lazy import devices, documents, memory, reports, skills
+from homing.cli.output import console, excerpt, progress, score_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from homing.cli.tour import Tour
-    from homing.records import Hit, Retrieved
+    from homing.app import Homing
+    from homing.cli.reports import Edit, Tour
+    from homing.operations import Call
+    from homing.operations.hits import SearchOut
 
 FOLDER = "demo"
-LEFT = (0, 0, 0, 3)
-"""Answers stand to the right of the number of their heading."""
+EXAMPLES = Path(__file__).parent.parent / "examples"
+STORY, NOTES = "story", "notes"
+CHAPTER = "灯塔"
+EDITED = ("“今天也没有人来。”", "“今天还是没有人来，连海鸟也没有。”")
+
+SKILLS = ("帮我提交代码", "will I need an umbrella tomorrow", "把这份合同翻译成 English")
+QUESTIONS = (
+    (STORY, "孤独的感觉", "a feeling, in a story that never uses the word"),
+    (NOTES, "怎么撤销已经推送的提交", "asked in Chinese, answered in English"),
+    (NOTES, "what to pack for a trip", "asked in English, answered in traditional Chinese"),
+    (NOTES, "新版本出错了怎么 rollback", "both languages in one sentence"),
+)
+WORD = "漂流木"
+WITHOUT_MODEL = "孤独的椅子"
+MEMORIES = (
+    ("observation", "demo-food", "用户不吃辣，对花生过敏"),
+    ("knowledge", "demo-invoices", "Invoices are sent on the first working day of the month."),
+    ("learning", "demo-billing", "Answer billing questions with a date, not with a promise."),
+)
+RECALLED = ("点菜要注意什么", "什么时候开发票")
+SPOKEN = ("打开除卧室以外的灯", "turn the 老伙计 off", "把卧室空调调到26度", "打开阳台的灯")
 
 
-def run_demo(data: Data = None, json: Json = False) -> None:
-    """A guided tour on example data.
+@answers("homing.cli.reports:Tour")
+def run_demo(data: Data = None) -> Answer:
+    """Take a guided tour on example data.
 
-    Skills, a story, notes, a memory, a home, and a search without its model. What it shows stays in the data folder
-    (by default ~/.homing/demo), so that the page can open it.
+    It shows skills, a story, notes, a memory, a home, and a search without its model. The examples stay in the data
+    folder (~/.homing/demo by default), so that the web page can show them.
     """
     from homing.app import open_app
     from homing.config import Settings, load
@@ -36,17 +59,12 @@ def run_demo(data: Data = None, json: Json = False) -> None:
     folder = data or _own_folder(load().settings.models.expanduser().parent / FOLDER)
     if data is None:
         _begin_anew_where_too_old(folder)
-    # Examples belong into a folder of their own, never into the store or before the model that somebody set up.
-    with progress("A tour on example data", quiet=json) as step, open_app(folder, settings=Settings()) as app:
-        from homing.cli.tour import take_tour
-
-        step(0, 1)
-        tour = take_tour(app)
     page = f"homing serve --open --data {shlex.quote(str(folder))}"
-    if json:
-        print_json(_as_json(tour, page))
-    else:
-        _show(tour, page, console())
+    # Examples belong into a folder of their own, never into the store or before the model that somebody set up.
+    with progress("A tour on example data") as step, open_app(folder, settings=Settings()) as app:
+        step(0, 1)
+        tour = _take_tour(app, page)
+    return Answer(tour, lambda: _show(tour, console()))
 
 
 def _own_folder(wanted: Path) -> Path:
@@ -71,79 +89,119 @@ def _begin_anew_where_too_old(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _as_json(tour: Tour, page: str) -> dict[str, Any]:
-    from homing.cli.tour import WITHOUT_MODEL, WORD
+def _take_tour(app: Homing, page: str) -> Tour:
+    """Fill the data folder with the examples and ask about them. Taken twice, it finds everything as it was."""
+    from homing.operations import Call
 
-    return {
-        "model": tour.model,
-        "skills": dict(tour.skills),
-        "edit": tour.edit,
-        "answers": {query: as_json(query, found) for query, found in tour.answers.items()},
-        "keyword": as_json(WORD, tour.keyword),
-        "degraded": as_json(WITHOUT_MODEL, tour.degraded),
-        "recalled": {query: as_json(query, found) for query, found in tour.recalled.items()},
-        "devices": {sentence: answer.to_dict() for sentence, answer in tour.devices.items()},
-        "seconds": round(tour.seconds, 2),
-        "page": page,
-    }
+    started, call = time.perf_counter(), Call(app, app)
+    edit = _write(app)
+    for collection, entry_id, text in MEMORIES:
+        app.memory.remember(collection, text, entry_id=entry_id)
+    app.devices.load(EXAMPLES / "home.json")
+    spoken = {sentence: devices.ask_devices(call, checked(devices.DeviceAsk, text=sentence)) for sentence in SPOKEN}
+    app.engine.flush()
+    app.documents.flush()
+    return reports.Tour(
+        model=app.embedder.id if app.embedder is not None else "keywords only",
+        edit=edit,
+        answers={query: _search(call, project, query) for project, query, _ in QUESTIONS},
+        keyword=_search(call, STORY, WORD, mode="keyword"),
+        degraded=_without_model(app),
+        recalled={query: memory.recall(call, checked(memory.Recall, query=query, limit=1)) for query in RECALLED},
+        devices=spoken,
+        skills=_find_skills(call, app.settings.data / "skills"),
+        seconds=round(time.perf_counter() - started, 2),
+        page=page,
+    )
 
 
-def _show(tour: Tour, page: str, out: Console) -> None:
+def _write(app: Homing) -> Edit:
+    library = {path.stem: path.read_text(encoding="utf-8") for path in (EXAMPLES / "library").glob("*.md")}
+    story = library.pop(CHAPTER)
+    app.documents.save(STORY, CHAPTER, story)
+    edit = app.documents.save(STORY, CHAPTER, story.replace(*EDITED))
+    for name, text in library.items():
+        app.documents.save(NOTES, name, text)
+    paragraphs = len(edit.changed) + len(edit.unchanged) + len(edit.moved)
+    return reports.Edit(paragraphs=paragraphs, embedded=len(edit.changed))
+
+
+def _search(call: Call, project: str, query: str, mode: str = "hybrid") -> SearchOut:
+    # The tour shows the best hit, however weak.
+    return documents.search_documents(
+        call, checked(documents.DocumentSearch, project=project, query=query, mode=mode, limit=1, min_score=0.0)
+    )
+
+
+def _without_model(app: Homing) -> SearchOut:
+    """The same documents with a model that cannot load, to show what people see then."""
+    from homing.documents.service import DocumentService
+    from homing.embedders.local import LocalProvider
+    from homing.engine import Engine
+    from homing.operations.hits import search_out
+
+    library = DocumentService(Engine(app.store, LocalProvider(Path("no-such-model"))))
+    found = library.search(STORY, WITHOUT_MODEL, mode="hybrid", top_k=1)
+    return search_out("documents", WITHOUT_MODEL, found)
+
+
+def _find_skills(call: Call, folder: Path) -> dict[str, SearchOut]:
+    # A scan marks the folders it has seen, so it gets folders of its own.
+    shutil.copytree(EXAMPLES / "skills", folder, dirs_exist_ok=True)
+    call.app.skills.scan(folder)
+    return {query: skills.find_skills(call, checked(skills.SkillSearch, query=query, limit=1)) for query in SKILLS}
+
+
+def _show(tour: Tour, out: Console) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from homing.cli.tour import QUESTIONS, WITHOUT_MODEL, WORD
+    def part(number: int, title: str, about: str, rows: list[list[RenderableType]]) -> None:
+        out.print()
+        out.print(Text.assemble((f"{number}  {title}", "bold magenta"), (f"   {about}", "dim")))
+        # Answers stand to the right of the number of their heading.
+        out.print(Padding(_table(rows), (0, 0, 0, 3)))
 
+    welcome = f" finds the one thing that a request is about. It runs offline, with {tour.model}."
+    out.print(Text.assemble(("Homing", "bold"), welcome))
+    chosen = [(query, found.hits[0]) for query, found in tour.skills.items()]
+    part(1, "Skills · 技能", "the SKILL.md that an agent should load", [
+        [Text(query, "bold"), Text(hit.metadata["name"], "cyan"), score_text(hit.score), Text(hit.text, "dim")]
+        for query, hit in chosen
+    ])  # fmt: skip
+    passages = [_passage(query, about, tour.answers[query]) for _, query, about in QUESTIONS]
+    passages.append(_passage(WORD, "one word, by keywords only", tour.keyword))
+    part(2, "Documents · 文档", "a story and some notes, by meaning and by words", passages)
+    edit = tour.edit
     out.print(
-        Text.assemble(("Homing", "bold"), f" finds the one thing a request is about. Offline, with {tour.model}.")
+        f"   One sentence of the story was changed: {edit.embedded} of {edit.paragraphs} paragraphs embedded again."
     )
-    _heading(out, 1, "Skills · 技能", "the SKILL.md that an agent should load")
-    rows = _rows()
-    for query, found in tour.skills.items():
-        best = found[0]
-        rows.add_row(Text(query, "bold"), Text(best.name, "cyan"), f"{best.score:.2f}", Text(best.description, "dim"))
-    out.print(Padding(rows, LEFT))
-    _heading(out, 2, "Documents · 文档", "a story and some notes, by meaning and by words")
-    told = [(query, note, tour.answers[query]) for _, query, note in QUESTIONS]
-    out.print(Padding(_passages([*told, (WORD, "one word, by keywords alone", tour.keyword)]), LEFT))
-    edited = f"   One sentence of the story was changed: {tour.edit.embedded} of {tour.edit.paragraphs} paragraphs "
-    out.print(f"{edited}embedded again.")
-    _heading(out, 3, "Without the model · 模型不可用", "an answer all the same, and it says so")
-    out.print(Padding(_passages([(WITHOUT_MODEL, "the model was taken away", tour.degraded)]), LEFT))
-    out.print(Text(f"   {tour.degraded.notice}", "yellow"))
-    _heading(out, 4, "Memory · 记忆", "what was said earlier, when it matters")
-    rows = _rows()
-    for query, recalled in tour.recalled.items():
-        for hit in recalled:
-            rows.add_row(Text(query, "bold"), Text(hit.collection, "cyan"), _score(hit.score), Text(hit.text))
-    out.print(Padding(rows, LEFT))
-    _heading(out, 5, "Home · 家", "the devices that a sentence means; or a question back")
-    rows = _rows()
+    degraded = [_passage(WITHOUT_MODEL, "the model was taken away", tour.degraded)]
+    part(3, "Without the model · 模型不可用", "there is still an answer, and it says so", degraded)
+    if tour.degraded.notice is not None:
+        out.print(Text(f"   {tour.degraded.notice.zh} / {tour.degraded.notice.en}", "yellow"))
+    part(4, "Memory · 记忆", "what was said earlier, when it matters", [
+        [Text(query, "bold"), Text(hit.metadata["collection"], "cyan"), score_text(hit.score), Text(hit.text)]
+        for query, found in tour.recalled.items() for hit in found.hits
+    ])  # fmt: skip
+    spoken: list[list[RenderableType]] = []
     for sentence, answer in tour.devices.items():
-        commands = dict.fromkeys(one.command.id for one in answer.candidates if one.command is not None)
-        names = "、".join(device.name for device in answer.devices)
-        meant = Text(names, "cyan") if names else Text(answer.question, "yellow")
-        rows.add_row(Text(sentence, "bold"), Text(", ".join(commands) if names else "–"), "", meant)
-    out.print(Padding(rows, LEFT))
+        meant = {one.name: one.command for step in answer.steps for one in step.candidates if one.id in answer.devices}
+        commands = ", ".join(dict.fromkeys(command for command in meant.values() if command))
+        named = Text("、".join(meant), "cyan") if meant else Text(answer.question, "yellow")
+        spoken.append([Text(sentence, "bold"), Text(commands or "–"), "", named])
+    part(5, "Home · 家", "the devices that a sentence means, or a question to the speaker", spoken)
     out.print()
-    out.print(f"All of it took {tour.seconds:.1f} s. Look at it in the browser:")
-    out.print(Text(f"   {page}", "bold green"), soft_wrap=True)
+    out.print(f"The tour took {tour.seconds:.1f} s. See it in the browser:")
+    out.print(Text(f"   {tour.page}", "bold green"), soft_wrap=True)
     out.print('Or search your own notes:  homing search "孤独的感觉" path/to/notes', markup=False)
 
 
-def _heading(out: Console, number: int, title: str, about: str) -> None:
-    from rich.text import Text
-
-    out.print()
-    out.print(Text.assemble((f"{number}  {title}", "bold magenta"), (f"   {about}", "dim")))
-
-
-def _rows() -> Table:
+def _table(rows: list[list[RenderableType]]) -> Table:
     from rich.table import Column, Table
 
-    asked = Column(ratio=3, overflow="fold")
-    return Table(
-        asked,
+    table = Table(
+        Column(ratio=3, overflow="fold"),
         Column(no_wrap=True),
         Column(justify="right", no_wrap=True),
         Column(ratio=4, overflow="fold"),
@@ -153,28 +211,18 @@ def _rows() -> Table:
         padding=(0, 2, 0, 0),
         pad_edge=False,
     )
-
-
-def _passages(rows: list[tuple[str, str, Retrieved]]) -> Table:
-    from rich.text import Text
-
-    table = _rows()
-    for query, note, found in rows:
-        hit = found[0] if found else None
-        passage = Text("nothing found", "dim") if hit is None else excerpt(query, _around_the_match(hit), 72)
-        if hit is not None:
-            passage.append(f"  {hit.metadata['document_id']}", "cyan")
-        mode = Text(found.mode, "yellow" if found.degraded else "dim")
-        asked = Text.assemble((query, "bold"), "\n", (note, "dim"))
-        table.add_row(asked, mode, _score(None if hit is None else hit.score), passage)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _around_the_match(hit: Hit) -> Hit:
-    from dataclasses import replace
+def _passage(query: str, about: str, found: SearchOut) -> list[RenderableType]:
+    from rich.text import Text
 
-    return replace(hit, text=hit.metadata.get("snippet") or hit.text)
-
-
-def _score(score: float | None) -> str:
-    return "–" if score is None else f"{score:.2f}"
+    hit = found.hits[0] if found.hits else None
+    passage = Text("nothing found", "dim") if hit is None else excerpt(hit, 72)
+    if hit is not None:
+        passage.append(f"  {hit.metadata['document_id']}", "cyan")
+    mode = Text(found.mode, "yellow" if found.degraded else "dim")
+    asked = Text.assemble((query, "bold"), "\n", (about, "dim"))
+    return [asked, mode, score_text(None if hit is None else hit.score), passage]

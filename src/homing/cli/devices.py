@@ -1,123 +1,115 @@
-"""`homing devices`: load a home, look at it, and ask it."""
+"""`homing devices`: load a home, list its devices, and ask it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json
-from homing.errors import InvalidArgument, NotFound
+from homing.cli.calls import Answer, Data, answers, calling, checked, group
+from homing.cli.lazy import devices
+from homing.cli.output import console, counted, print_table, say
+from homing.errors import NotFound
 
 if TYPE_CHECKING:
-    from homing.devices import Answer, DeviceRetriever
-    from homing.devices.answer import Step
+    from homing.devices import DeviceRetriever
     from homing.devices.saved import SavedDevices
+    from homing.operations import Call
+    from homing.operations.devices import CandidateOut, DeviceAnswerOut
 
-app = typer.Typer(help="The devices and commands that a sentence means.", no_args_is_help=True, rich_markup_mode=None)
+app = group("devices", "Find the devices and commands that a sentence means.")
 
-HomeFile = Annotated[Path | None, typer.Option("--home", help="A home to ask instead of the loaded one.")]
+HomeFile = Annotated[Path | None, typer.Option("--home", help="Use the home in this file instead of the loaded one.")]
 RoomName = Annotated[str | None, typer.Option("--room", help="The room the speaker is in.")]
 Explain = Annotated[
-    bool, typer.Option("--explain", help="Show how the sentence was read and why each device is there.")
+    bool, typer.Option("--explain", help="Show how the sentence was understood, and why each device was chosen.")
 ]
 
 
 @app.command()
+@answers("homing.operations.devices:HomeChanged")
 def load(
+    call: Call,
     path: Annotated[Path, typer.Argument(help="JSON, JSONL, a Home Assistant export or a SmartThings device list.")],
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Load a home. What was loaded before is replaced, and only what changed is indexed again."""
-    with opened(data) as homing:
-        changes, count = homing.devices.load(path), len(homing.devices.home.devices)
-    if json:
-        print_json(changes)
-        return
-    counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
-    console().print(f"{count} devices: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+) -> Answer:
+    """Load a home. It replaces the one that was loaded before."""
+    changes = devices.HomeChanged.of(call.app.devices.load(path))
+
+    def show() -> None:
+        counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
+        total = counted(len(call.app.devices.home.devices), "device")
+        say(f"{total}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+
+    return Answer(changes, show)
 
 
 @app.command(name="list")
+@answers("get_home")
 def list_devices(
     room: Annotated[str | None, typer.Option("--room", help="Only devices in this room or on this floor.")] = None,
     home: HomeFile = None,
     data: Data = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """List the devices of the home."""
-    with _retriever(home, data) as devices:
-        index = devices.home
-    inside = index.in_place(room) if room else set(index.placed)
-    if inside is None:
-        known = ", ".join(place.name for place in index.rooms)
-        raise NotFound(f"there is no room or floor {room!r} in this home; known: {known}")
-    rows = [placed for device_id, placed in index.placed.items() if device_id in inside]
-    if json:
-        print_json([placed.device.model_dump(mode="json") for placed in rows])
-        return
-    from rich.table import Table
-
-    table = Table("id", "name", "room", "type", "commands")
-    for placed in rows:
-        device = placed.device
-        commands = ", ".join(command.id for command in device.commands) or ", ".join(device.members)
-        table.add_row(device.id, " / ".join(device.names), placed.room or "", placed.type, commands)
-    console().print(table)
+    with _home(home, data) as chosen:
+        found = devices.home_out(chosen.home, checked(devices.HomeListing, room=room))
+    rows = [
+        (one.id, " / ".join([one.name, *one.aliases]), one.room or "", one.type, ", ".join(one.commands or one.members))
+        for one in found.devices
+    ]
+    return Answer(found, lambda: print_table(("id", "name", "room", "type", "commands"), rows))
 
 
 @app.command()
+@answers("ask_devices")
 def ask(
     sentence: Annotated[str, typer.Argument(help="What is said, in Chinese or English.")],
     room: RoomName = None,
     home: HomeFile = None,
     explain: Explain = False,
     data: Data = None,
-    json: Json = False,
-) -> None:
-    """Show the devices a sentence means, and the command for each. Nothing is carried out."""
-    if not sentence.strip():
-        raise InvalidArgument('the sentence is empty; say what to do, e.g. homing devices ask "打开客厅的灯"')
-    with _retriever(home, data) as devices:
-        answer = devices.ask(sentence, room=room)
-    if json:
-        print_json(answer.to_dict())
-    else:
-        _show(answer, explain=explain)
+) -> Answer:
+    """Show which devices a sentence means. Nothing is carried out.
+
+    For each device it shows the command, or the question to put to the speaker.
+    """
+    asked = checked(devices.DeviceAsk, text=sentence, room=room)
+    with _home(home, data) as chosen:
+        answer = devices.ask_home(chosen, asked)
+    return Answer(answer, lambda: _show(answer, explain=explain))
 
 
 @app.command()
 def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False, data: Data = None) -> None:
-    """Ask one sentence after another. "It", "that one" and answers to questions are understood; an empty line ends."""
-    state = None
-    out = console()
-    with _retriever(home, data) as devices:
+    """Talk to the home, one sentence after another.
+
+    "It", "that one" and answers to questions are understood. An empty line ends the conversation.
+    """
+    state: dict[str, Any] | None = None
+    with _home(home, data) as chosen:
         while True:
             try:
-                sentence = out.input("[bold]> [/bold]").strip()
+                sentence = console().input("[bold]> [/bold]").strip()
             except (EOFError, KeyboardInterrupt):
                 break
             if not sentence:
                 break
-            answer = devices.ask(sentence, state=state, room=room)
-            state = answer.state
+            answer = devices.ask_home(chosen, checked(devices.DeviceAsk, text=sentence, state=state, room=room))
+            state = answer.state.model_dump()
             _show(answer, explain=explain)
 
 
 @contextmanager
-def _retriever(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | SavedDevices]:
-    """What answers about a home of a file, or about the one that was loaded."""
+def _home(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | SavedDevices]:
+    """The home of a file, or the one that was loaded."""
     if home is None:
-        with opened(data) as homing:
-            if not homing.devices.home.placed:
-                raise NotFound("no home is loaded; load one with homing devices load FILE, or pass --home FILE")
-            yield homing.devices
+        with calling(data) as call:
+            if not call.app.devices.home.placed:
+                raise NotFound("no home is loaded; load one with `homing devices load FILE`, or pass --home FILE")
+            yield call.app.devices
         return
     from homing.config import load as load_settings
     from homing.database.lazy import LazyDatabase
@@ -130,37 +122,35 @@ def _retriever(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever
         yield DeviceRetriever(read.devices, read.rooms, embedder=embedder, vector_deadline=settings.search.deadline)
 
 
-def _show(answer: Answer, *, explain: bool) -> None:
+def _show(answer: DeviceAnswerOut, *, explain: bool) -> None:
     from rich.text import Text
+
+    from homing.devices.query import QueryIR
 
     out = console()
     if answer.degraded:
-        out.print(Text(f"commands were matched by their words only ({answer.reason})", "yellow"))
+        out.print(Text(f"The model is not available: commands were matched by words only ({answer.reason}).", "yellow"))
     for step in answer.steps:
         if explain:
-            fields = step.ir.model_dump(mode="json", exclude_defaults=True, exclude={"raw"})
-            out.print(Text(" · ".join(f"{name}={value}" for name, value in fields.items()), "dim"))
-        _show_candidates(step, explain=explain)
+            read = QueryIR.model_validate(step.ir).model_dump(mode="json", exclude_defaults=True, exclude={"raw"})
+            out.print(Text(" · ".join(f"{name}={value}" for name, value in read.items()), "dim"))
+        rows = [
+            (one.id, one.name, one.room or "", _command(one), f"{one.score:.2f}", _reasons(one, explain))
+            for one in step.candidates
+        ]
+        if rows:
+            headings = ("device", "name", "room", "command", "score", "reasons")
+            print_table(headings, rows, whole=headings[:5])
         if step.question:
             out.print(Text.assemble((f"{step.hint} ", "bold yellow"), step.question))
 
 
-def _show_candidates(step: Step, *, explain: bool) -> None:
-    from rich.table import Table
+def _command(one: CandidateOut) -> str:
+    name = one.command or "–"
+    if one.value is not None:
+        return f"{name} = {one.value:g}" if isinstance(one.value, float) else f"{name} = {one.value}"
+    return name if one.change is None else f"{name} {one.change:+g}"
 
-    if not step.candidates:
-        return
-    table = Table("device", "name", "room", "command", "score", "reasons")
-    for column in table.columns[:5]:
-        column.no_wrap, column.overflow = True, "fold"
-    for candidate in step.candidates:
-        device = candidate.device
-        command = candidate.command.id if candidate.command else "–"
-        if candidate.value is not None:
-            value = candidate.value
-            command += f" = {value:g}" if isinstance(value, float) else f" = {value}"
-        elif candidate.change is not None:
-            command += f" {candidate.change:+g}"
-        why = ", ".join(candidate.reasons) + (f"\n{candidate.explanation}" if explain else "")
-        table.add_row(device.id, device.name, device.room or "", command, f"{candidate.score:.2f}", why)
-    console().print(table)
+
+def _reasons(one: CandidateOut, explain: bool) -> str:
+    return ", ".join(one.reasons) + (f"\n{one.explanation}" if explain else "")

@@ -3,199 +3,218 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.found import as_json, mode_of
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json, progress
-from homing.cli.waiting import work_through
+from homing.cli.calls import Answer, SearchMode, answers, checked, embed_waiting, group, nothing
+from homing.cli.lazy import documents, reports
+from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
 from homing.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
-    from homing.documents import DocumentInfo, DocumentService
-    from homing.records import Retrieved
+    from homing.operations import Call
 
-app = typer.Typer(help="Documents, searched by paragraph.", no_args_is_help=True, rich_markup_mode=None)
+app = group("docs", "Documents, searched by paragraph.")
 
-Project = Annotated[str, typer.Argument(help="The project; it is made by the first document.")]
+Project = Annotated[str, typer.Argument(help="The name of the project.")]
+NewProject = Annotated[str, typer.Argument(help="The project; its first document creates it.")]
 Document = Annotated[str, typer.Argument(help="The name of the document.")]
 
 
 @app.command()
+@answers("save_document")
 def add(
-    project: Project,
+    call: Call,
+    project: NewProject,
     document: Document,
-    file: Annotated[Path | None, typer.Argument(help="A file to read; without it, standard input.")] = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Save a document. Only paragraphs that say something new are embedded."""
+    file: Annotated[Path | None, typer.Argument(help="The file to read; without it, standard input.")] = None,
+) -> Answer:
+    """Save a document. Only new and changed paragraphs are embedded."""
     text = _piped() if file is None else _read(file)
-    with opened(data) as homing:
-        documents = homing.documents
-        saved = documents.save(project, document, text)
-        with progress("Embedding", quiet=json) as step:
-            left = _embed(documents, step)
-    if json:
-        print_json({"project": project, "document": document, "changes": saved, "waiting": left})
-        return
-    counts = {name: len(getattr(saved, name)) for name in ("changed", "unchanged", "moved", "removed")}
-    console().print(", ".join(f"{count} {name}" for name, count in counts.items()))
-    _tell_waiting(left)
+    saved = documents.save_document(
+        call, checked(documents.DocumentSave, project=project, document=document, text=text)
+    )
+    left = embed_waiting(call.app.documents.waiting, call.app.documents.flush)
+
+    def show() -> None:
+        counts = {name: len(getattr(saved, name)) for name in ("changed", "unchanged", "moved", "removed")}
+        say("paragraphs: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+        _tell_waiting(left)
+
+    return Answer(saved, show)
 
 
 @app.command(name="import")
+@answers("homing.cli.reports:FolderImported")
 def import_folder(
-    project: Project,
+    call: Call,
+    project: NewProject,
     folder: Annotated[Path, typer.Argument(help="A folder with .md, .txt, .docx, .epub or .pdf files.")],
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Save every file of a folder as a document. Its path there is its name."""
-    with opened(data) as homing:
-        documents = homing.documents
-        with progress("Reading", quiet=json) as step:
-            report = documents.import_folder(project, folder, step)
-        with progress("Embedding", quiet=json) as step:
-            left = _embed(documents, step)
-    if json:
-        print_json({"report": report, "waiting": left})
-        return
-    told = f"{len(report.documents)} written, {len(report.unchanged)} unchanged, {len(report.skipped)} left out"
-    console().print(f"{told}; {report.chunks} paragraphs", markup=False)
-    for note in report.notes:
-        console().print(f"  {note}", markup=False)
-    for one in report.skipped:
-        console(stderr=True).print(f"  {one.path}: {one.reason}", markup=False)
-    _tell_waiting(left)
+) -> Answer:
+    """Save every file of a folder. Each becomes a document named by its path in the folder."""
+    library = call.app.documents
+    with progress("Reading") as step:
+        report = library.import_folder(project, folder, step)
+    imported = reports.FolderImported(report=report, waiting=embed_waiting(library.waiting, library.flush))
+
+    def show() -> None:
+        counts = f"{len(report.documents)} saved, {len(report.unchanged)} unchanged, {len(report.skipped)} skipped"
+        say("\n  ".join([f"documents: {counts}; paragraphs: {report.chunks}", *report.notes]))
+        for skipped in report.skipped:
+            note(f"  {skipped.path}: {skipped.reason}")
+        _tell_waiting(imported.waiting)
+
+    return Answer(imported, show)
 
 
 @app.command(name="list")
+@answers("list_projects", "list_documents")
 def list_documents(
-    project: Annotated[str | None, typer.Argument(help="A project; without it, the projects.")] = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Show the projects, or the documents of one."""
-    from rich.table import Table
-    from rich.text import Text
+    call: Call,
+    project: Annotated[str | None, typer.Argument(help="A project; without it, the projects are listed.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="List at most this many documents.")] = 1_000,
+    offset: Annotated[int, typer.Option(help="Skip this many documents.")] = 0,
+) -> Answer:
+    """List the projects, or the documents of one."""
 
-    with opened(data) as homing:
-        documents = homing.documents
-        found: list[Any] = [*documents.projects()] if project is None else _documents(documents, project)
-    if json:
-        print_json(found)
-        return
-    names = ("documents", "chunks", "pending") if project is None else ("characters", "chunks", "pending")
-    table = Table("project" if project is None else "document", *names)
-    for one in found:
-        table.add_row(Text(one.id), *(str(getattr(one, name)) for name in names))
-    console().print(table)
+    def show(name: str, size: str, rows: Sequence[Any]) -> None:
+        shown = [(one.id, getattr(one, size), one.chunks, one.pending) for one in rows]
+        print_table((name, size, "paragraphs", "without a vector"), shown)
+
+    if project is None:
+        projects = documents.list_projects(call, nothing())
+        return Answer(projects, lambda: show("project", "documents", projects.projects))
+    asked = checked(documents.DocumentListing, project=project, limit=limit, offset=offset)
+    found = documents.list_documents(call, asked)
+
+    def show_documents() -> None:
+        _check_project(call, project)
+        show("document", "characters", found.documents)
+
+    return Answer(found, show_documents)
 
 
 @app.command()
+@answers("get_document", "list_chunks")
 def show(
+    call: Call,
     project: Project,
     document: Document,
-    chunks: Annotated[bool, typer.Option("--chunks", help="Its paragraphs with their ids and places.")] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+    chunks: Annotated[bool, typer.Option("--chunks", help="Show its paragraphs with their ids and offsets.")] = False,
+) -> Answer:
     """Print a document, or its paragraphs."""
-    with opened(data) as homing:
-        documents = homing.documents
-        text = documents.text(project, document)
-        found = documents.chunks(project, document) if chunks or json else []
-    if json:
-        print_json({"project": project, "document": document, "text": text, "chunks": found})
-    elif not chunks:
-        typer.echo(text)
-    else:
-        for one in found:
-            waits = "  (waits for its vector)" if one.pending else ""
+    asked = checked(documents.OfDocument, project=project, document=document)
+    found = documents.get_document(call, asked)
+    if not chunks:
+        return Answer(found, lambda: typer.echo(found.text))
+    parts = documents.list_chunks(call, asked)
+
+    def show() -> None:
+        for one in parts.chunks:
+            waits = "  (waiting for its vector)" if one.pending else ""
             typer.echo(f"{one.id}  {one.start_offset}-{one.end_offset}{waits}\n    {' '.join(one.text.split())}")
 
+    return Answer(parts, show)
+
 
 @app.command()
+@answers("search_documents")
 def search(
+    call: Call,
     project: Project,
     query: Annotated[str, typer.Argument(help='A question; in keyword mode, "…" and 「…」 are phrases.')],
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
-    min_score: Annotated[float, typer.Option(help="Leave out what means something else; 0 shows everything.")] = 0.55,
-    offset: Annotated[int, typer.Option(help="How many to pass over: the next page.")] = 0,
-    document: Annotated[str | None, typer.Option(help="Only this document.")] = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+    mode: SearchMode = "hybrid",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many paragraphs.")] = 20,
+    min_score: Annotated[float, typer.Option(help="Leave out semantic matches that score lower.")] = 0.55,
+    offset: Annotated[int, typer.Option(help="Skip this many hits, to see the next page.")] = 0,
+    document: Annotated[str | None, typer.Option(help="Search only this document.")] = None,
+) -> Answer:
     """Search the paragraphs of a project."""
-    with opened(data) as homing:
-        documents = homing.documents
-        _documents(documents, project)
-        found = documents.search(
-            project,
-            query,
-            mode=mode_of(mode),
-            top_k=limit,
-            min_score=min_score,
-            offset=offset,
-            document=document,
+    given = {"mode": mode, "limit": limit, "min_score": min_score, "offset": offset, "document": document}
+    found = documents.search_documents(call, checked(documents.DocumentSearch, project=project, query=query, **given))
+
+    def show() -> None:
+        _check_project(call, project)
+        print_hits(
+            found,
+            lambda hit: f"{hit.metadata['document_id']} {hit.metadata['start_offset']}",
+            "没有找到相关的段落 / No matching paragraphs.",
         )
-    if json:
-        print_json(as_json(query, found))
-    else:
-        _show(found)
+
+    return Answer(found, show)
 
 
 @app.command()
+@answers("rename_document")
+def rename(
+    call: Call, project: Project, document: Document, name: Annotated[str, typer.Argument(help="The new name.")]
+) -> Answer:
+    """Rename a document. Nothing is embedded again."""
+    found = documents.rename_document(
+        call, checked(documents.DocumentRename, project=project, document=document, name=name)
+    )
+    return Answer(found, lambda: say(f"{document} is now called {name}"))
+
+
+@app.command()
+@answers("move_document")
+def move(
+    call: Call,
+    project: Project,
+    document: Document,
+    to: Annotated[str, typer.Argument(help="The project to move it to.")],
+) -> Answer:
+    """Move a document to another project. Nothing is embedded again."""
+    found = documents.move_document(call, checked(documents.DocumentMove, project=project, document=document, to=to))
+    return Answer(found, lambda: say(f"{document} is now in {to}"))
+
+
+@app.command()
+@answers("delete_document", "delete_project")
 def remove(
+    call: Call,
     project: Project,
     document: Annotated[str | None, typer.Argument(help="A document; without it, the whole project.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete a whole project without asking.")] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Delete a document, or a project. Everything that was made of it goes, too."""
-    with opened(data) as homing:
-        documents = homing.documents
-        if document is not None:
-            if not documents.delete(project, document):
-                raise NotFound(f"there is no document {document!r} in project {project!r}; see homing docs list")
-            removed = 1
-        else:
-            count = len(_documents(documents, project))
-            if not yes:
-                typer.confirm(f"Delete {count} documents of {project}?", abort=True, err=True)
-            removed = documents.delete_project(project)
-    print_json({"removed": removed}) if json else console().print(f"{removed} removed")
+) -> Answer:
+    """Delete a document or a whole project."""
+    if document is not None:
+        done = documents.delete_document(call, checked(documents.OfDocument, project=project, document=document))
+    else:
+        count = _check_project(call, project)
+        if not yes:
+            english = f"Delete the project {project} with its {counted(count, 'document')}?"
+            question = f"删除项目 {project} 和其中的 {count} 篇文档？" if reads_chinese() else english
+            typer.confirm(question, abort=True, err=True)
+        done = documents.delete_project(call, checked(documents.OfProject, project=project))
+    return Answer(done, lambda: say(f"{done.deleted} removed"))
 
 
 @app.command()
+@answers("homing.operations.documents:ReindexOut")
 def reindex(
-    project: Annotated[str | None, typer.Argument(help="A project; without it, all of them.")] = None,
+    call: Call,
+    project: Annotated[str | None, typer.Argument(help="A project; without it, all projects.")] = None,
     document: Annotated[str | None, typer.Option(help="Only this document.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Paragraphs embedded together.")] = 128,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Embed what has no vector, or a damaged one. What is in order is left alone."""
-    with opened(data) as homing, progress("Embedding", quiet=json) as step:
-        if project is not None:
-            _documents(homing.documents, project)
-        report = homing.documents.reindex(project, document=document, batch_size=batch_size, progress=step)
-    if json:
-        print_json(report)
-        return
-    console().print(
-        f"{report.chunks} paragraphs of {report.documents} documents: {report.embedded} embedded, "
-        f"{report.repaired} damaged, {report.removed} leftovers removed"
-    )
-    _tell_waiting(report.waiting)
+    batch_size: Annotated[int, typer.Option(help="How many paragraphs to embed at a time.")] = 128,
+) -> Answer:
+    """Embed paragraphs whose vector is missing or damaged."""
+    if project is not None:
+        _check_project(call, project)
+    with progress("Embedding") as step:
+        done = call.app.documents.reindex(project, document=document, batch_size=batch_size, progress=step)
+
+    def show() -> None:
+        say(
+            f"{counted(done.chunks, 'paragraph')} in {counted(done.documents, 'document')}: "
+            f"{done.embedded} embedded, {done.repaired} of them damaged before; {done.removed} leftovers removed"
+        )
+        _tell_waiting(done.waiting)
+
+    return Answer(documents.ReindexOut.of(done), show)
 
 
 def _piped() -> str:
@@ -212,39 +231,14 @@ def _read(file: Path) -> str:
     return read_file(file).text
 
 
-def _documents(documents: DocumentService, project: str) -> list[DocumentInfo]:
-    """The documents of a project that has some; where a name is typed, one without any is a slip."""
-    found = documents.documents(project)
+def _check_project(call: Call, project: str) -> int:
+    """How many documents a project has. Where a name is typed, a project without any is a typing error."""
+    found = call.app.documents.documents(project)
     if not found:
-        raise NotFound(f"there is no project {project!r}; see homing docs list")
-    return found
-
-
-def _embed(documents: DocumentService, step: Callable[[int, int], None]) -> int:
-    return work_through(documents.waiting, documents.flush, step)
+        raise NotFound(f"there is no project {project!r}; `homing docs list` shows the projects")
+    return len(found)
 
 
 def _tell_waiting(left: int) -> None:
     if left:
-        told = f"{left} paragraphs wait for the embedding model; words find them (homing docs reindex)"
-        console(stderr=True).print(told)
-
-
-def _show(found: Retrieved) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    if not found:
-        out.print("没有找到相关的段落 / No paragraph is about that.")
-    for hit in found:
-        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-        place = f"{hit.metadata['document_id']} {hit.metadata['start_offset']}"
-        waits = "  pending" if hit.metadata["pending"] else ""
-        out.print(Text.assemble((f"{score}  ", "bold green"), (place, "cyan"), (waits, "yellow")))
-        shown = Text(hit.metadata["snippet"])
-        for start, end in hit.metadata["snippet_highlights"]:
-            shown.stylize("bold yellow", start, end)
-        out.print(Padding(shown, (0, 0, 0, 6)), soft_wrap=False)
+        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing docs reindex)")

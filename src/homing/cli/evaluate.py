@@ -1,97 +1,105 @@
-"""`homing eval`: measure retrieval on questions whose answers are known."""
+"""`homing eval`: measure retrieval on questions whose answers are known, as tables, bars and lines."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, print_json, progress
-from homing.errors import InvalidArgument, ModelNotReady
+from homing.cli.calls import Answer, answers, mode_of, required
+from homing.cli.output import console, print_table, progress, say
+from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from homing.app import Homing
     from homing.embedders.provider import EmbeddingProvider
+    from homing.evaluation.result import Evaluation, Row
     from homing.evaluation.run import Configuration, Progress
+    from homing.operations import Call
 
 DEVICES = "devices"
-MODES = ("semantic", "keyword", "hybrid")
+WIDTH = 24
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+STEPS = "▁▂▃▄▅▆▇█"
+COLOURS = {"all": "bold", "zh": "red", "en": "blue", "mixed": "magenta"}
 
 
+@answers("homing.evaluation.result:Evaluation", "homing.devices.evaluation:Evaluation[]")
 def evaluate(
+    call: Call,
     sets: Annotated[
-        list[Path], typer.Argument(help="JSONL files, folders with corpus, queries and qrels, or `devices` and homes.")
+        list[Path],
+        typer.Argument(help="JSONL files, folders with corpus, queries and qrels, or `devices` and folders of homes."),
     ],
     model: Annotated[
-        list[str] | None, typer.Option(help="A model to compare; may be repeated. The one in use.")
+        list[str] | None, typer.Option(help="A model to compare; may be repeated. Without it, the one in use.")
     ] = None,
     weights: Annotated[
-        list[str] | None, typer.Option(help="Weights of a fusion by rank to compare, e.g. 0.7:0.3.")
+        list[str] | None, typer.Option(help="Weights vector:keyword of RRF to compare, e.g. 0.7:0.3; may be repeated.")
     ] = None,
-    k: Annotated[list[int] | None, typer.Option(help="A k of the fusion by rank to compare.")] = None,
+    k: Annotated[list[int] | None, typer.Option(help="A k of RRF to compare; may be repeated.")] = None,
     mode: Annotated[list[str] | None, typer.Option(help="Only semantic, keyword or hybrid; may be repeated.")] = None,
-    sweep: Annotated[bool, typer.Option("--sweep", help="Compare all weights from vector to keyword.")] = False,
-    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches scored below this.")] = None,
-    threshold: Annotated[float, typer.Option(help="An answer whose best hit scores less counts as none.")] = 0.5,
-    floor: Annotated[list[str] | None, typer.Option(help="Fail below this, e.g. recall_1=0.4, zh:mrr=0.5.")] = None,
-    save: Annotated[
-        bool, typer.Option("--save", help="Keep the result in the data folder; the page draws it.")
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Compare all weights, from vectors to keywords alone.")
     ] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
+    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
+    threshold: Annotated[float, typer.Option(help="A best hit that scores lower counts as no answer.")] = 0.5,
+    floor: Annotated[
+        list[str] | None, typer.Option(help="Fail below this value, e.g. recall_1=0.4 or zh:mrr=0.5; may be repeated.")
+    ] = None,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep the result in the data folder; the web page shows it.")
+    ] = False,
+) -> Answer:
     """Measure how well the right documents are found.
 
-    Puts the questions to the search that people use, and counts recall@1/5/10, nDCG@10, MRR, abstention and latency,
-    per language. Models, weights and k are compared side by side; weights and k are those of the fusion by rank. Exit
-    code 1 where the best fusion of a set stays below a floor.
+    Asks the questions of golden sets with the same search that people use, and reports recall@1/5/10, nDCG@10, MRR,
+    abstention and latency for each language. Models, weights and k are compared side by side; weights and k belong to
+    RRF (reciprocal rank fusion). The exit code is 1 if the best result of a set stays below a floor.
 
-    `homing eval devices HOME…` asks the sentences of a home (devices.jsonl, areas.jsonl, eval.jsonl), and counts exact
-    sets of devices, wrong devices and refusals.
+    `homing eval devices HOME…` asks the sentences of homes (devices.jsonl, areas.jsonl, eval.jsonl) and reports how
+    often exactly the right devices were chosen, a wrong one was chosen, or the sentence was refused.
     """
     if str(sets[0]) == DEVICES:
-        _evaluate_devices(sets[1:], json=json)
-        return
+        return _evaluate_devices(sets[1:])
     from homing.evaluation.compare import Demand, compare
     from homing.evaluation.golden import read_golden
     from homing.evaluation.result import save_result
 
+    app = call.app
     demands = [Demand.parse(one) for one in floor or []]
     compared = [read_golden(path) for path in sets]
-    with opened(data) as app, ExitStack() as shown:
+    with ExitStack() as shown:
 
         def announce(label: str) -> Progress:
             shown.close()
-            return shown.enter_context(progress(label, quiet=json))
+            return shown.enter_context(progress(label))
 
         configurations = _configurations(app, weights or [], k or [], mode or [], min_score, all_weights=sweep)
         result = compare(
             compared, _models(app, model or []), configurations, threshold=threshold, demands=demands, announce=announce
         )
-        shown.close()
-        kept = save_result(app.settings.data, result) if save else None
-    if json:
-        print_json(result.model_dump(mode="json"))
-    else:
-        from homing.cli.evaluation_chart import show
+    kept = save_result(app.settings.data, result) if save else None
 
-        show(result, console())
+    def show() -> None:
+        _show(result, console())
         if kept is not None:
-            console().print(f"kept as {kept}", markup=False)
-    if not result.passed:
-        raise typer.Exit(1)
+            say(f"saved as {kept}")
+
+    return Answer(result, show, exit_code=0 if result.passed else 1)
 
 
 def _models(app: Homing, names: list[str]) -> list[EmbeddingProvider]:
     if names:
         return [app.models.adapter(app.models.find(name).model) for name in dict.fromkeys(names)]
-    if app.embedder is None:
-        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
-    return [app.embedder]
+    return [required(app.embedder)]
 
 
 def _configurations(
@@ -101,8 +109,7 @@ def _configurations(
     from homing.evaluation.run import sweep as every_weight
 
     for mode in modes:
-        if mode not in MODES:
-            raise InvalidArgument(f"no mode named {mode!r}; known: {', '.join(MODES)}")
+        mode_of(mode)
     settings = app.settings.search
     # Weights and a k are those of the fusion by rank: who names some compares that.
     fusion = "rrf" if weights or ks or all_weights else settings.fusion
@@ -117,7 +124,7 @@ def _configurations(
     # One leg alone is the same with every k.
     named = {one.name: one for one in chosen if not modes or one.mode in modes}
     if not named:
-        raise InvalidArgument(f"with these weights there is nothing in the mode {', '.join(modes)}")
+        raise InvalidArgument(f"these weights leave nothing to compare in the mode {', '.join(modes)}")
     return list(named.values())
 
 
@@ -129,25 +136,143 @@ def _weights(text: str) -> tuple[float, float]:
         raise InvalidArgument(f"weights are written vector:keyword, e.g. 0.7:0.3; got {text!r}") from None
 
 
-def _evaluate_devices(homes: list[Path], *, json: bool) -> None:
+def _evaluate_devices(homes: list[Path]) -> Answer:
     from homing.devices.evaluation import evaluate as evaluate_home
 
     if not homes:
         raise InvalidArgument("name the folders of the homes, e.g. homing eval devices homes/villa")
     results = [evaluate_home(home) for home in homes]
-    if json:
-        print_json(results)
-        return
-    from rich.table import Table
 
-    table = Table("home", "sentences", "exact", "wrong device", "refused", "direction", box=None)
-    for one in results:
-        shares = (one.exact, one.wrong, one.refused, one.direction)
-        table.add_row(one.name, str(one.sentences), *(f"{share:.4f}" for share in shares))
-    out = console()
-    out.print(table)
-    for one in results:
-        for miss in one.misses:
-            out.print(
-                f"{one.name}: {miss.sentence} → {list(miss.found)}, meant {list(miss.expected)} {list(miss.hints)}"
+    def show() -> None:
+        rows = [
+            (one.name, one.sentences, *(f"{share:.4f}" for share in (one.exact, one.wrong, one.refused, one.direction)))
+            for one in results
+        ]
+        print_table(("home", "sentences", "exact", "wrong device", "refused", "right direction"), rows)
+        for one in results:
+            for miss in one.misses:
+                meant = f"{list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"
+                say(f"{one.name}: {miss.sentence} → {meant}")
+
+    return Answer(results, show)
+
+
+def _show(result: Evaluation, out: Console) -> None:
+    """Print everything that a person wants to see of a result."""
+    from rich.text import Text
+
+    for one in result.sets:
+        languages = ", ".join(f"{count} {language}" for language, count in sorted(one.languages.items()))
+        told = f"{one.documents} documents, {one.questions} questions ({languages})"
+        silent = f", {one.unanswerable} of them without an answer" if one.unanswerable else ""
+        out.print(Text.assemble((one.name, "bold"), f"  {told}{silent}"))
+        if one.missing:
+            out.print(Text(f"{one.missing} relevant documents are not in the corpus", "yellow"))
+        rows = [row for row in result.rows if row.set == one.name]
+        out.print(_figures(rows, result, wide=out.width >= 100))
+        for model in result.models:
+            swept = [row for row in rows if row.model == model]
+            if len({row.vector_weight for row in swept}) > 4:
+                out.print(_over_weights(swept, model))
+        _print_abstention(result, one.name, out)
+        _print_latency(result, one.name, out)
+        out.print()
+    for best in result.best:
+        named = f" with {best.model}" if len(result.models) > 1 else ""
+        out.print(
+            Text.assemble(
+                "best of ",
+                (best.set, "bold"),
+                f": {best.configuration}{named}, ",
+                (f"nDCG@10 {best.ndcg_10:.3f}", "bold green"),
             )
+        )
+    for floor in result.floors:
+        mark, colour = ("✓", "green") if floor.reached else ("✗", "bold red")
+        sign = "≥" if floor.reached else "<"
+        where = "" if floor.language == "all" else f" ({floor.language})"
+        out.print(Text(f"{mark} {floor.set}: {floor.figure}{where} {floor.value:.3f} {sign} {floor.floor:g}", colour))
+
+
+def bar(share: float, width: int = WIDTH) -> str:
+    """A share of 1 as a bar that is `width` wide, in eighths of a character."""
+    filled = max(0.0, min(1.0, share)) * width
+    whole = int(filled)
+    part = EIGHTHS[int((filled - whole) * 8)]
+    return ("█" * whole + part).rstrip()
+
+
+def line(values: Sequence[float]) -> str:
+    """Values as columns of different height, from the lowest of them to the highest."""
+    low, high = min(values), max(values)
+    span = high - low
+    return "".join(STEPS[round((value - low) / span * 7) if span else 3] for value in values)
+
+
+def _figures(rows: Sequence[Row], result: Evaluation, *, wide: bool) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 1))
+    if len(result.models) > 1:
+        table.add_column("model", no_wrap=True)
+    for heading in ("fusion", "language"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("questions", "R@1", "R@5", "R@10", "nDCG", "MRR"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("nDCG@10", no_wrap=True, min_width=WIDTH)
+    highest = max((row.ndcg_10 for row in rows if row.language == "all"), default=0.0)
+    for row in rows:
+        first = row.language == "all"
+        style = "bold" if first and row.ndcg_10 == highest else "" if first else "dim"
+        figures = (row.recall_1, row.recall_5, row.recall_10, row.ndcg_10, row.mrr)
+        cells = [
+            row.configuration if first else "",
+            row.language,
+            str(row.questions),
+            # Where every question is one that nothing answers, there is nothing to find.
+            *("–" if row.kept is None else f"{one:.3f}" for one in figures),
+        ]
+        if len(result.models) > 1:
+            cells.insert(0, row.model if first else "")
+        shown = [Text(cell, style) for cell in cells]
+        table.add_row(*shown, *([Text(bar(row.ndcg_10), "green" if first else COLOURS[row.language])] if wide else []))
+    return table
+
+
+def _over_weights(rows: Sequence[Row], model: str) -> Text:
+    """nDCG@10 from keywords alone to vectors alone, one line for each language."""
+    from rich.text import Text
+
+    told = Text(f"nDCG@10 from keywords alone (left) to vectors alone (right), {model}\n", "dim")
+    for language in dict.fromkeys(row.language for row in rows if row.kept is not None):
+        swept = sorted((row for row in rows if row.language == language), key=lambda row: row.vector_weight)
+        best = max(swept, key=lambda row: row.ndcg_10)
+        told.append(f"{language:>6} ", COLOURS[language])
+        told.append(line([row.ndcg_10 for row in swept]), COLOURS[language])
+        told.append(f"  best {best.ndcg_10:.3f} at {best.vector_weight:g}/{best.keyword_weight:g}\n")
+    return told
+
+
+def _print_abstention(result: Evaluation, name: str, out: Console) -> None:
+    for model in result.models:
+        swept = [one for one in result.thresholds if (one.set, one.model) == (name, model)]
+        if not swept:
+            continue
+        best = max(swept, key=lambda one: (one.abstained + one.kept, -abs(one.threshold - result.threshold)))
+        at = min(swept, key=lambda one: abs(one.threshold - result.threshold))
+        out.print(
+            f"abstaining below {at.threshold:g}: silent on {at.abstained:.0%} of the questions without an answer, "
+            f"answers {at.kept:.0%} of the others; best at {best.threshold:g} ({best.abstained:.0%}, {best.kept:.0%})"
+        )
+
+
+def _print_latency(result: Evaluation, name: str, out: Console) -> None:
+    from rich.text import Text
+
+    for model in result.models:
+        times = [one for one in result.latency if (one.set, one.model) == (name, model)]
+        told = ", ".join(f"{one.mode} {one.p50_ms:.1f} (p95 {one.p95_ms:.1f})" for one in times)
+        if told:
+            out.print(Text(f"search latency in ms with {model}: {told}", "dim"))

@@ -2,152 +2,128 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.found import as_json
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_error, print_json, progress
+from homing.cli.calls import Answer, Question, answers, checked, group, nothing
+from homing.cli.lazy import knowledge, reports
+from homing.cli.output import counted, note, print_error, print_hits, print_table, progress, say
 from homing.errors import HomingError
 
 if TYPE_CHECKING:
-    from homing.app import Homing
-    from homing.knowledge import KnowledgeBase, Uploaded
-    from homing.records import Retrieved
+    from homing.operations import Call
+    from homing.operations.hits import HitOut
+    from homing.operations.knowledge import FileUploaded
 
-app = typer.Typer(
-    help="A knowledge base of files: upload, search, list, delete.", no_args_is_help=True, rich_markup_mode=None
-)
+app = group("knowledge", "A knowledge base of files: upload, search, list, delete.")
 
-User = Annotated[str | None, typer.Option("--user", help="Whose knowledge base; without it, your own.")]
+User = Annotated[str | None, typer.Option("--user", help="Whose files; without it, yours.")]
 
 
 @app.command()
+@answers("homing.cli.reports:FilesUploaded")
 def upload(
-    files: Annotated[list[Path], typer.Argument(help="Files: txt, md, pdf, docx, xlsx, epub.")],
+    call: Call,
+    files: Annotated[list[Path], typer.Argument(help="Files: txt, md, pdf, docx, xlsx or epub.")],
     user: User = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Upload files; one of the same name is replaced. One that cannot be read does not stop the others."""
-    done: list[Uploaded] = []
+) -> Answer:
+    """Upload files. A file of the same name is replaced.
+
+    A file that cannot be read does not stop the others; the exit code is then 3.
+    """
+    done: list[FileUploaded] = []
     failed: list[HomingError] = []
-    with opened(data) as app:
-        base = base_of(app, user)
-        for file in files:
-            try:
-                with progress(f"Embedding {file.name}", quiet=json) as step:
-                    uploaded = base.upload(file, progress=step)
-            except HomingError as refusal:
-                failed.append(refusal)
-                continue
-            done.append(uploaded)
-            if not json:
-                console().print(_sentence(uploaded), markup=False)
-                for note in uploaded.notes:
-                    console(stderr=True).print(f"  {note}", markup=False)
-    if json:
-        refused = [{"code": error.code, "message": error.message} for error in failed]
-        print_json({"uploaded": done, "failed": refused})
-    else:
+    base = call.app.knowledge(user)
+    for file in files:
+        try:
+            with progress(f"Embedding {file.name}") as step:
+                done.append(knowledge.uploaded_out(base.upload(file, progress=step)))
+        except HomingError as refusal:
+            failed.append(refusal)
+
+    def show() -> None:
+        for one in done:
+            _tell(one)
         for error in failed:
             print_error(error, as_json=False)
-    if failed:
-        raise typer.Exit(3)
+
+    found = reports.FilesUploaded(uploaded=done, failed=[reports.Error.of(error) for error in failed])
+    return Answer(found, show, exit_code=3 if failed else 0)
 
 
 @app.command()
+@answers("search_files")
 def search(
-    query: Annotated[str, typer.Argument(help="A question, in Chinese or English.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages at most.")] = 5,
-    min_similarity: Annotated[float, typer.Option(help="Leave out what is less similar, 0 to 1.")] = 0.3,
-    file: Annotated[list[str] | None, typer.Option(help="Only this file; may be repeated.")] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Print the block that goes into a prompt.")] = False,
+    call: Call,
+    query: Question,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
+    min_similarity: Annotated[float, typer.Option(help="Leave out what is less similar, from 0 to 1.")] = 0.3,
+    file: Annotated[list[str] | None, typer.Option(help="Search only this file; may be repeated.")] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print the passages as a block for a prompt.")] = False,
     user: User = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Find the passages that a question is about."""
-    from homing.knowledge import prompt_block
+) -> Answer:
+    """Search the files for passages about a question."""
+    asked = checked(knowledge.FileSearch, query=query, limit=limit, min_similarity=min_similarity, file_names=file)
+    found = knowledge.search_files(_by(call, user), asked)
 
-    with opened(data) as app:
-        found = base_of(app, user).search(query, limit=limit, min_similarity=min_similarity, files=file)
+    def place(hit: HitOut) -> str:
+        part = hit.metadata["part"]
+        return f"{hit.metadata['fileName']} ({part})" if part else str(hit.metadata["fileName"])
+
     if prompt:
-        print(prompt_block(found))
-    elif json:
-        print_json(as_json(query, found))
-    else:
-        _show(query, found)
+        return Answer(found, lambda: typer.echo(found.prompt))
+    return Answer(found, lambda: print_hits(found, place, "暂无相关参考资料 / Nothing relevant in the files."))
 
 
 @app.command(name="list")
-def list_files(user: User = None, data: Data = None, json: Json = False) -> None:
-    """Show the files."""
-    from rich.table import Table
-
-    with opened(data) as app:
-        files = base_of(app, user).list()
-    if json:
-        print_json({"files": files})
-        return
-    table = Table("file", "format", "characters", "passages", "found by")
-    for one in files:
-        table.add_row(
-            one.name, one.format, f"{one.characters:,}", str(one.chunks), "meaning, words" if one.embedded else "words"
-        )
-    console().print(table)
+@answers("list_files")
+def list_files(call: Call, user: User = None) -> Answer:
+    """List the files."""
+    found = knowledge.list_files(_by(call, user), nothing())
+    rows = [
+        (one.file_name, one.format, f"{one.characters:,}", one.chunks, "meaning, words" if one.embedded else "words")
+        for one in found.files
+    ]
+    return Answer(found, lambda: print_table(("file", "format", "characters", "passages", "found by"), rows))
 
 
 @app.command()
-def embed(user: User = None, data: Data = None, json: Json = False) -> None:
-    """Embed files that were uploaded without the model."""
-    with opened(data) as app, progress("Embedding", quiet=json) as step:
-        base = base_of(app, user)
-        done = base.embed_waiting(progress=step)
-        left = sum(not one.embedded for one in base.list())
-    print_json({"embedded": done, "waiting": left}) if json else console().print(f"{done} files embedded, {left} wait")
+@answers("homing.cli.reports:FilesEmbedded")
+def embed(call: Call, user: User = None) -> Answer:
+    """Embed files that were uploaded without a model."""
+    base = call.app.knowledge(user)
+    with progress("Embedding") as step:
+        embedded = base.embed_waiting(progress=step)
+    done = reports.FilesEmbedded(embedded=embedded, waiting=sum(not one.embedded for one in base.list()))
+    return Answer(done, lambda: say(f"{counted(embedded, 'file')} embedded, {done.waiting} still waiting"))
 
 
 @app.command()
+@answers("delete_file")
 def delete(
-    name: Annotated[str, typer.Argument(help="The file's name, as `list` shows it.")],
+    call: Call,
+    name: Annotated[str, typer.Argument(help="The name of the file, as `list` shows it.")],
     user: User = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Remove a file and all of its passages."""
-    with opened(data) as app:
-        gone = base_of(app, user).delete(name)
-    print_json({"deleted": gone}) if json else console().print(f"{gone.name} deleted", markup=False)
+) -> Answer:
+    """Delete a file and all of its passages."""
+    gone = knowledge.delete_file(_by(call, user), checked(knowledge.OfFile, file_name=name))
+    return Answer(gone, lambda: say(f"{gone.file_name} deleted"))
 
 
-def base_of(app: Homing, user: str | None) -> KnowledgeBase:
-    """The knowledge base of a user, or of whoever runs this."""
-    return app.knowledge() if user is None else app.knowledge(user)
+def _by(call: Call, user: str | None) -> Call:
+    return call if user is None else replace(call, user=user)
 
 
-def _sentence(done: Uploaded) -> str:
+def _tell(done: FileUploaded) -> None:
+    file = done.file
     if done.unchanged:
-        return f"{done.file.name} is there already"
-    waiting = "" if done.file.embedded else "; the model is not available, words find them (homing knowledge embed)"
-    passages = "1 passage" if done.file.chunks == 1 else f"{done.file.chunks} passages"
-    return f"{done.file.name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waiting}"
-
-
-def _show(query: str, found: Retrieved) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    if not found:
-        out.print("暂无相关参考资料 / No file says anything about that.")
-    for hit in found:
-        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-        place = f" ({hit.metadata['part']})" if hit.metadata["part"] else ""
-        out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.metadata['fileName']}{place}", "cyan")))
-        out.print(Padding(excerpt(query, hit, 400), (0, 0, 0, 6)), soft_wrap=False)
+        say(f"{file.file_name} is already there, unchanged")
+    else:
+        waits = "" if file.embedded else "; no model is available, so words find them for now (homing knowledge embed)"
+        passages = counted(file.chunks, "passage")
+        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waits}")
+    for one in done.notes:
+        note(f"  {one}")

@@ -3,203 +3,148 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.found import as_json, mode_of
-from homing.cli.opened import opened
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_json, progress
-from homing.cli.waiting import work_through
+from homing.cli.calls import Answer, Question, SearchMode, answers, checked, embed_waiting, group
+from homing.cli.lazy import memory, reports
+from homing.cli.output import counted, note, print_hits, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
-    from homing.engine import Engine
-    from homing.records import Retrieved
+    from homing.operations import Call
 
-app = typer.Typer(help="Memory: remember, recall, forget.", no_args_is_help=True)
+app = group("memory", "Memory: remember, recall and forget texts.")
 
-Collection = Annotated[str, typer.Argument(help="knowledge, observation, reflection or learning.")]
+COLLECTIONS = "knowledge, observation, reflection or learning"
 Session = Annotated[str | None, typer.Option("--session", help="Only what belongs to this session.")]
 
 
-@app.callback()
-def group() -> None:
-    """Memory: remember, recall, forget."""
-
-
 @app.command()
+@answers("remember")
 def remember(
-    text: Annotated[str | None, typer.Argument(help="What to remember; without it, standard input.")] = None,
-    collection: Annotated[
-        str, typer.Option("--in", help="knowledge, observation, reflection or learning.")
-    ] = "knowledge",
+    call: Call,
+    text: Annotated[str | None, typer.Argument(help="The text to remember; without it, standard input.")] = None,
+    collection: Annotated[str, typer.Option("--in", help=f"Where to keep it: {COLLECTIONS}.")] = "knowledge",
     session: Annotated[str, typer.Option("--session", help="The session it belongs to.")] = "",
     category: Annotated[str, typer.Option(help="A word to sort it by.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.")] = None,
-    entry_id: Annotated[str | None, typer.Option("--id", help="Replaces what has this id.")] = None,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Remember a text. When the command ends it can be recalled by meaning and by words."""
-    with opened(data) as homing:
-        entry = homing.memory.remember(
-            collection,
-            sys.stdin.read() if text is None else text,
-            session_key=session,
-            category=category,
-            tags=tag or (),
-            entry_id=entry_id,
-        )
-        left = homing.engine.close()
-    if json:
-        print_json({"entry": entry, "waiting": left})
-        return
-    console().print(f"{entry.collection} {entry.id}", markup=False)
-    if left:
-        console(stderr=True).print(f"{left} texts wait for the embedding model; words find them (homing memory queue)")
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
+    entry_id: Annotated[str | None, typer.Option("--id", help="Its id; an entry with this id is replaced.")] = None,
+) -> Answer:
+    """Remember a text. It can be recalled as soon as the command ends."""
+    given = {"collection": collection, "session_key": session, "category": category, "tags": tag, "id": entry_id}
+    entry = memory.remember(call, checked(memory.Remember, text=sys.stdin.read() if text is None else text, **given))
+    left = call.app.engine.close()
+
+    def show() -> None:
+        say(f"{entry.collection} {entry.id}")
+        if left:
+            note(f"{counted(left, 'text')} without a vector yet, found by words only (homing memory queue)")
+
+    return Answer(entry, show)
 
 
 @app.command()
+@answers("recall")
 def recall(
-    query: Annotated[str, typer.Argument(help="A question, in Chinese or English.")],
-    collection: Annotated[list[str] | None, typer.Option("--in", help="Only this collection; may be repeated.")] = None,
+    call: Call,
+    query: Question,
+    collection: Annotated[
+        list[str] | None, typer.Option("--in", help=f"Only in {COLLECTIONS}; may be repeated.")
+    ] = None,
     session: Session = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="How many at most.")] = None,
-    max_distance: Annotated[float | None, typer.Option(help="Leave out what is farther; 0 is off.")] = None,
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Recall what a question is about, nearest first."""
-    given = {"limit": limit, "max_distance": max_distance, "session_key": session, "mode": mode_of(mode)}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if collection:
-        changes["collections"] = tuple(collection)
-    with opened(data) as homing:
-        found = homing.memory.recall(query, **changes)
-    if json:
-        print_json(as_json(query, found))
-    else:
-        _show(query, found)
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many entries.")] = 5,
+    max_distance: Annotated[float, typer.Option(help="Leave out what is farther away; 0 is no limit.")] = 0.0,
+    mode: SearchMode = "hybrid",
+) -> Answer:
+    """Recall what is relevant to a question, the nearest first."""
+    given = {"session_key": session, "limit": limit, "max_distance": max_distance, "mode": mode}
+    found = memory.recall(call, checked(memory.Recall, query=query, collections=collection, **given))
+    nothing = "没有相关的记忆 / Nothing relevant is remembered."
+    return Answer(found, lambda: print_hits(found, lambda hit: f"{hit.metadata['collection']} {hit.id}", nothing))
 
 
 @app.command(name="list")
+@answers("list_memories")
 def list_entries(
-    collection: Annotated[str | None, typer.Argument(help="A collection; without it, how much each holds.")] = None,
+    call: Call,
+    collection: Annotated[
+        str | None, typer.Argument(help=f"The collection: {COLLECTIONS}. Without it, the size of each is shown.")
+    ] = None,
     session: Session = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 20,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Show what is remembered, the latest first."""
-    from rich.table import Table
-
-    with opened(data) as homing:
-        memory = homing.memory
-        if collection is None:
-            counts = {name: memory.count(name) for name in memory.collections}
-            table = Table("collection", "entries")
-            for name, count in counts.items():
-                table.add_row(name, str(count))
-            print_json(counts) if json else console().print(table)
-            return
-        entries = memory.list(collection, session_key=session, limit=limit)
-    if json:
-        print_json(entries)
-        return
-    table = Table()
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many entries.")] = 50,
+    offset: Annotated[int, typer.Option(help="Skip this many entries.")] = 0,
+) -> Answer:
+    """List what is remembered, the latest first."""
+    asked = checked(memory.MemoryListing, collection=collection, session_key=session, limit=limit, offset=offset)
+    found = memory.list_memories(call, asked)
+    if collection is None and session is None:
+        return Answer(found, lambda: print_table(("collection", "entries"), list(found.counts.items())))
+    rows = [
+        (one.id, one.session_key, one.category, " ".join(one.tags), " ".join(one.text.split())[:200])
+        for one in found.entries
+    ]
     # An id that is cut off cannot be handed to `forget`.
-    table.add_column("id", min_width=max((len(entry.id) for entry in entries), default=2))
-    for name in ("session", "category", "tags", "text"):
-        table.add_column(name)
-    for entry in entries:
-        shown = " ".join(entry.text.split())
-        table.add_row(entry.id, entry.session_key, entry.category, " ".join(entry.tags), shown[:200])
-    console().print(table)
+    return Answer(found, lambda: print_table(("id", "session", "category", "tags", "text"), rows, whole=("id",)))
 
 
 @app.command()
+@answers("forget")
 def forget(
-    collection: Collection,
+    call: Call,
+    collection: Annotated[str, typer.Argument(help=f"The collection: {COLLECTIONS}.")],
     ids: Annotated[list[str], typer.Argument(help="The ids that `remember` and `list` print.")],
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Forget entries with their vectors."""
-    with opened(data) as homing:
-        forgotten = homing.memory.forget(collection, ids)
+) -> Answer:
+    """Forget entries."""
+    forgotten = 0
+    for asked in [checked(memory.Forget, id=one, collection=collection) for one in ids]:
+        try:
+            forgotten += memory.forget(call, asked).forgotten
+        except NotFound:
+            continue
     if not forgotten:
-        raise NotFound(
-            f"nothing in {collection} has the id {', '.join(ids)}; homing memory list {collection} shows them"
-        )
-    print_json({"forgotten": forgotten}) if json else console().print(f"{forgotten} forgotten")
+        hint = f"`homing memory list {collection}` shows the ids"
+        raise NotFound(f"nothing in {collection} has the id {', '.join(ids)}; {hint}")
+    return Answer(memory.Forgotten(forgotten=forgotten), lambda: say(f"{forgotten} forgotten"))
 
 
 @app.command()
+@answers("homing.cli.reports:WorkQueue")
 def queue(
-    retry: Annotated[bool, typer.Option("--retry", help="Try again what was given up.")] = False,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """Show what waits to be embedded, and what was given up."""
-    from rich.table import Table
-    from rich.text import Text
-
-    with opened(data) as homing:
-        engine = homing.engine
-        retried = engine.work.retry_dead() if retry else 0
-        if retry:
-            with progress("Embedding", quiet=json) as step:
-                _embed(engine, step)
-        backlog, letters = engine.work.backlog(), engine.work.dead_letters()
-        texts = [engine.store.texts(one.collection, [one.id]).get(one.id, "") for one in letters]
-    if json:
-        print_json({"retried": retried, "backlog": backlog, "dead_letters": letters})
-        return
-    out = console()
-    out.print(f"{backlog.waiting} waiting ({backlog.failing} failed before, the oldest for {backlog.oldest:.0f} s)")
+    call: Call,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again to embed what was given up.")] = False,
+) -> Answer:
+    """Show which texts wait for a vector, and which were given up."""
+    engine = call.app.engine
+    retried = engine.work.retry_dead() if retry else 0
     if retry:
-        out.print(f"{retried} tried again")
-    if letters:
-        table = Table("given up", "after", "error", "text")
-        for letter, text in zip(letters, texts, strict=True):
-            source = f"{letter.collection} {letter.id}"
-            table.add_row(source, f"{letter.attempts} tries", Text(letter.error), Text(text[:80]))
-        out.print(table)
-        out.print("homing memory queue --retry tries them again")
+        embed_waiting(engine.work.waiting, engine.flush)
+    found = reports.WorkQueue(retried=retried, backlog=engine.work.backlog(), dead_letters=engine.work.dead_letters())
+
+    def show() -> None:
+        waits = found.backlog
+        say(f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s")
+        if retry:
+            say(f"{retried} tried again")
+        rows = []
+        for one in found.dead_letters:
+            text = engine.store.texts(one.collection, [one.id]).get(one.id, "")
+            rows.append((f"{one.collection} {one.id}", one.attempts, one.error, text[:80]))
+        if rows:
+            print_table(("given up", "attempts", "error", "text"), rows)
+            say("`homing memory queue --retry` tries them again")
+
+    return Answer(found, show)
 
 
 @app.command()
-def reindex(data: Data = None, json: Json = False) -> None:
-    """Embed what has no vector, also what was given up."""
-    with opened(data) as homing:
-        with progress("Looking", quiet=json) as step:
-            queued = homing.memory.reindex(step)
-        with progress("Embedding", quiet=json) as step:
-            left = _embed(homing.engine, step)
-    if json:
-        print_json({"queued": queued, "waiting": left})
-    else:
-        console().print(f"{queued} queued, {left} left" if left else f"{queued} queued and embedded")
-
-
-def _embed(engine: Engine, step: Callable[[int, int], None]) -> int:
-    return work_through(engine.work.waiting, engine.flush, step)
-
-
-def _show(query: str, found: Retrieved) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    if not found:
-        out.print("没有相关的记忆 / Nothing is remembered about that.")
-    for hit in found:
-        score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-        out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.collection} {hit.id}", "cyan")))
-        out.print(Padding(excerpt(query, hit, 400), (0, 0, 0, 6)), soft_wrap=False)
+@answers("homing.cli.reports:MemoryReindexed")
+def reindex(call: Call) -> Answer:
+    """Embed texts without a vector. Texts that were given up are tried again."""
+    engine = call.app.engine
+    with progress("Checking") as step:
+        queued = call.app.memory.reindex(step)
+    done = reports.MemoryReindexed(queued=queued, waiting=embed_waiting(engine.work.waiting, engine.flush))
+    still = f"{queued} queued, {done.waiting} still waiting" if done.waiting else f"{queued} embedded"
+    return Answer(done, lambda: say(still))

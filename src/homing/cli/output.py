@@ -1,8 +1,9 @@
-"""How commands speak: tables and colour on a terminal, plain JSON for programs, errors that say what to do."""
+"""How commands speak: tables and colour on a terminal, JSON for programs, errors that say what to do."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from homing.errors import (
     InvalidArgument,
     MissingExtra,
     NotFound,
+    Refused,
     StoreError,
 )
 from homing.errors_zh import has_chinese, in_chinese
@@ -27,24 +29,25 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from homing.records import Hit
+    from homing.operations.hits import HitOut, NoticeOut, SearchOut
 
 EXIT_CODES = {
-    0: "done",
-    1: "a check failed (`doctor`, floors of `eval`)",
+    0: "success",
+    1: "a check failed (`doctor`, a floor of `eval`), or a question was answered with no",
     2: "the command line is wrong",
     3: "the input or the configuration is wrong, or the named thing does not exist",
     4: "the embedding model failed",
     5: "the store failed",
-    6: "the search failed on both legs",
+    6: "both legs of the search failed",
     130: "interrupted",
 }
 """What each exit code of `homing` means."""
+INDENT = (0, 0, 0, 6)
 
 
 def exit_code(error: HomingError) -> int:
-    """The exit code that tells this error."""
-    if isinstance(error, InvalidArgument | ConfigError | NotFound | MissingExtra | FileUnreadable):
+    """The exit code of this error."""
+    if isinstance(error, InvalidArgument | ConfigError | NotFound | MissingExtra | FileUnreadable | Refused):
         return 3
     if isinstance(error, EmbeddingError):
         return 4
@@ -58,6 +61,34 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
+def say(text: str) -> None:
+    """A line for people on standard output, as it is."""
+    console().print(text, markup=False)
+
+
+def note(text: str) -> None:
+    """A line beside the answer, on standard error."""
+    console(stderr=True).print(text, markup=False)
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, whole: Sequence[str] = ()) -> None:
+    """Rows under their headings, as they are: nothing is read as markup. The columns in `whole` are never cut off."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headings)
+    for column, heading in zip(table.columns, headings, strict=True):
+        column.no_wrap, column.overflow = heading in whole, "fold"
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    console().print(table)
+
+
+def counted(number: int, name: str) -> str:
+    """A number of things in English: 1 document, 2 documents."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
 def write_anything() -> None:
     """From now on what the terminal or UTF-8 has no form for, such as half an emoji, is written as its escape."""
     for stream in (sys.stdout, sys.stderr):
@@ -66,46 +97,86 @@ def write_anything() -> None:
 
 
 def print_json(value: Any) -> None:
-    """Plain JSON on standard output, Chinese as it is."""
+    """JSON on standard output, Chinese as it is."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_plain) + "\n")
 
 
-def excerpt(query: str, hit: Hit, length: int) -> Text:
-    """The beginning of a hit on one line, with what the query asked for highlighted."""
+def print_hits(
+    found: SearchOut, place: Callable[[HitOut], str], nothing: str, *, length: int = 400, explain: bool = False
+) -> None:
+    """The hits of a search, each with its score, its place, its text and, to explain it, what each leg says."""
+    from rich.padding import Padding
     from rich.text import Text
 
-    from homing.text.tokens import spans
+    out = console()
+    print_notice(found.notice)
+    if not found.hits:
+        out.print(nothing)
+    for hit in found.hits:
+        waits = "  waiting for its vector" if hit.metadata.get("pending") else ""
+        out.print(
+            Text.assemble((f"{score_text(hit.score):4}  ", "bold green"), (place(hit), "cyan"), (waits, "yellow"))
+        )
+        out.print(Padding(excerpt(hit, length), INDENT), soft_wrap=False)
+        for leg in hit.legs if explain else ():
+            share = "" if leg.share is None else f", weight {leg.weight:g}, share {leg.share:.4f}"
+            out.print(Padding(Text(f"{leg.leg}: rank {leg.rank}, raw {leg.score:.3f}{share}", "dim"), INDENT))
 
-    whole = " ".join(hit.text.split())
-    told = Text(whole[:length] + ("…" if len(whole) > length else ""))
-    for span in spans(query, told.plain):
-        told.stylize("bold yellow", span.start, span.end)
-    return told
+
+def score_text(score: float | None) -> str:
+    """A score for people; a hit that waits for its vector may have none."""
+    return "–" if score is None else f"{score:.2f}"
+
+
+def print_notice(notice: NoticeOut | None) -> None:
+    """What a search has to say about itself, in both languages."""
+    from rich.text import Text
+
+    if notice is not None:
+        console().print(Text(f"{notice.zh} / {notice.en}", "yellow"))
+
+
+def excerpt(hit: HitOut, length: int) -> Text:
+    """The part of a hit that matched, or its beginning, on one line, with what was asked for highlighted."""
+    from rich.text import Text
+
+    text, places = hit.text, hit.spans
+    if "snippet" in hit.metadata:
+        text, places = hit.metadata["snippet"], hit.metadata["snippet_highlights"]
+    shown = Text(re.sub(r"\s", " ", text[:length]) + ("…" if len(text) > length else ""))
+    for start, end in places:
+        shown.stylize("bold yellow", start, min(end, length))
+    return shown
+
+
+def reads_chinese() -> bool:
+    """Whether the user writes Chinese, or has a Chinese machine."""
+    from homing.config import speaks_chinese
+
+    return has_chinese(" ".join(sys.argv[1:])) or speaks_chinese()
 
 
 def print_error(error: HomingError, *, as_json: bool) -> None:
     """An error for a person on standard error, or for a program on standard output.
 
-    Who writes Chinese or has a Chinese machine is told in Chinese what it means, before the details.
+    Who reads Chinese is told in Chinese what it means, before the details.
     """
     if as_json:
         print_json({"error": {"code": error.code, "message": error.message, "details": error.details}})
         return
     from rich.text import Text
 
-    from homing.config import speaks_chinese
-
-    told = Text.assemble((f"{error.code} ", "bold red"))
-    if has_chinese(" ".join(sys.argv[1:])) or speaks_chinese():
-        told.append(f"{in_chinese(error.code)}\n")
-    console(stderr=True).print(told.append(error.message))
+    shown = Text.assemble((f"{error.code} ", "bold red"))
+    if reads_chinese():
+        shown.append(f"{in_chinese(error.code)}\n")
+    console(stderr=True).print(shown.append(error.message))
 
 
 @contextmanager
-def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on a terminal; nothing where nobody looks. Call what it yields with (done, total)."""
     out = console(stderr=True)
-    if quiet or not out.is_terminal:
+    if not out.is_terminal:
         yield lambda done, total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -117,12 +188,10 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int]
 
 
 def _plain(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, Sequence):
-        return list(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
     raise TypeError(f"cannot write {type(value).__name__} as JSON")

@@ -1,7 +1,8 @@
-"""`homing search`: look through a folder of text files."""
+"""`homing search` and `homing embed`: look through a folder of text files, and turn texts into vectors."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,50 +11,51 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.found import as_json, mode_of
-from homing.cli.options import Data, Json
-from homing.cli.output import console, excerpt, print_json, progress
+from homing.cli.calls import Answer, Data, Question, SearchMode, answers, mode_of, required
+from homing.cli.lazy import reports
+from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
 
 if TYPE_CHECKING:
     from homing.app import Homing
-    from homing.documents.folders import FollowedFolder, Refreshed
-    from homing.records import Hit, Retrieved
+    from homing.cli.reports import FolderSearchOut
+    from homing.documents.folders import FollowedFolder
+    from homing.operations.hits import HitOut
 
 INDEX = ".homing"
 """The folder inside the searched folder that holds its index; it may be deleted at any time."""
 
 
+@answers("homing.cli.reports:FolderSearchOut")
 def search_folder(
-    query: Annotated[str, typer.Argument(help="What to look for, in Chinese or English.")],
+    query: Question,
     folder: Annotated[Path, typer.Argument(help="A folder with .md or .txt files.")] = Path(),
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages at most.")] = 5,
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
-    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches scored below this.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show where each passage ranked in both legs.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
+    mode: SearchMode = "hybrid",
+    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each leg ranked a passage.")] = False,
     data: Data = None,
-    json: Json = False,
-) -> None:
-    """Find passages in a folder of text files.
+) -> Answer:
+    """Search a folder of text files.
 
-    The first search indexes the folder (into .homing inside it, or into --data); later ones only what changed.
+    The first search indexes the folder (into .homing inside it, or into --data); later searches index only the files
+    that changed.
     """
     if not query.strip():
         raise InvalidArgument('the query is empty; say what to look for, e.g. homing search "孤独的感觉" novels/')
     from dataclasses import replace
 
     from homing.app import open_app
+    from homing.operations.hits import search_out
 
     with open_app(data or _index_folder(folder)) as app, _loading_the_model(app):
         index = _index(app, folder)
-        with progress("Indexing", quiet=json) as step:
+        with progress("Indexing") as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
-        found = index.search(query, options)
-    if json:
-        print_json({**as_json(query, found), "index": refreshed})
-    else:
-        _show(query, found, refreshed, explain=explain)
+        answer = search_out("folder", query, index.search(query, options))
+    found = reports.FolderSearchOut(**dict(answer), index=refreshed)
+    return Answer(found, lambda: _show(found, explain=explain))
 
 
 def _index_folder(folder: Path) -> Path:
@@ -88,32 +90,46 @@ def _loading_the_model(app: Homing) -> Iterator[None]:
         loading.join()
 
 
-def _show(query: str, found: Retrieved, refreshed: Refreshed, *, explain: bool) -> None:
+def _show(found: FolderSearchOut, *, explain: bool) -> None:
     from rich.text import Text
 
-    out = console()
-    if found.notice is not None:
-        out.print(Text(str(found.notice), "yellow"))
-    for skipped in refreshed.skipped:
-        console(stderr=True).print(Text(f"skipped {skipped.path}: {skipped.reason}", "yellow"))
-    if not found:
-        out.print("没有找到相关内容 / Nothing found.")
-    for hit in found:
-        _show_hit(query, hit, explain=explain)
-    files = refreshed.added + refreshed.changed + refreshed.unchanged
-    milliseconds = found.timings.get("total_ms", 0.0)
-    out.print(Text(f"{len(found)} of {files} files, {found.mode}, {milliseconds:.0f} ms", "dim"))
+    index = found.index
+    for skipped in index.skipped:
+        note(f"skipped {skipped.path}: {skipped.reason}")
+
+    def place(hit: HitOut) -> str:
+        return f"{hit.metadata['path']}:{hit.metadata['line']}"
+
+    print_hits(found, place, "没有找到相关内容 / Nothing found.", length=240, explain=explain)
+    files = index.added + index.changed + index.unchanged
+    told = f"{counted(len(found.hits), 'passage')} from {counted(files, 'file')}, {found.mode}, {found.took_ms:.0f} ms"
+    console().print(Text(told, "dim"))
 
 
-def _show_hit(query: str, hit: Hit, *, explain: bool) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
+@answers("homing.cli.reports:Vectors")
+def embed_texts(
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="The texts; without any, the lines of standard input.")
+    ] = None,
+    query: Annotated[bool, typer.Option("--query", help="Embed the texts as questions, not as documents.")] = False,
+) -> Answer:
+    """Turn texts into vectors. On a terminal it shows how similar the texts are."""
+    from homing.config import load
+    from homing.resolve import resolve_embedder
+    from homing.vectors import score_of
 
-    out = console()
-    score = "  –  " if hit.score is None else f"{hit.score:.2f}"
-    out.print(Text.assemble((f"{score}  ", "bold green"), (f"{hit.metadata['path']}:{hit.metadata['line']}", "cyan")))
-    out.print(Padding(excerpt(query, hit, 240), (0, 0, 0, 6)), soft_wrap=False)
-    if explain:
-        for leg in hit.legs:
-            told = f"{leg.leg}: rank {leg.rank}, raw {leg.raw:.3f}, weight {leg.weight:g}, share {leg.share:.4f}"
-            out.print(Padding(Text(told, "dim"), (0, 0, 0, 6)))
+    given = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    if not given:
+        raise InvalidArgument("there is nothing to embed; give texts as arguments or lines on standard input")
+    embedder = required(resolve_embedder(load().settings))
+    rows = embedder.embed(given, kind="query" if query else "document")
+
+    def show() -> None:
+        say(f"{embedder.id}: cosine (score) of each pair")
+        shown = [
+            [f"{place} {text[:40]}", *(f"{one:.2f} ({score_of(float(one), embedder.scale):.2f})" for one in cosines)]
+            for place, (text, cosines) in enumerate(zip(given, rows @ rows.T, strict=True), start=1)
+        ]
+        print_table(["", *map(str, range(1, len(given) + 1))], shown)
+
+    return Answer(reports.Vectors(model=embedder.id, dimensions=embedder.dimensions, vectors=rows.tolist()), show)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, RootModel, ValidationError
 
-from homing.devices.answer import Answer as DeviceAnswer
-from homing.devices.answer import DialogueState
-from homing.devices.query import QueryIR
-from homing.operations.models import Input, Name, Nothing, Output, Query
+from homing.errors import NotFound
+from homing.operations.models import Input, Name, Output, Query
 from homing.operations.operation import Call, operation
 from homing.records import Mode
+
+if TYPE_CHECKING:
+    from homing.devices import DeviceRetriever
+    from homing.devices.answer import DialogueState
+    from homing.devices.home import Home
+    from homing.devices.query import QueryIR
+    from homing.devices.saved import SavedDevices
 
 TAG = "devices"
 
@@ -29,8 +34,14 @@ class HomeFile(RootModel[Annotated[dict[str, Any], Field(min_length=1, examples=
     """A home in any form that a file may have: our own, or an export of Home Assistant or SmartThings."""
 
 
+class HomeListing(Input):
+    """The home, or one part of it."""
+
+    room: Name | None = Field(None, description="Only devices in this room or on this floor.", examples=["客厅"])
+
+
 class DeviceOut(Output):
-    """A device and what it can be told."""
+    """A device and the commands it takes."""
 
     id: str
     name: str
@@ -136,11 +147,23 @@ class DeviceAnswerOut(Output):
 
 
 @operation("read", http="GET /devices", tag=TAG)
-def get_home(call: Call, asked: Nothing) -> HomeOut:
+def get_home(call: Call, asked: HomeListing) -> HomeOut:
     """The devices and rooms of the home."""
-    home = call.app.devices.home
+    return home_out(call.app.devices.home, asked)
+
+
+def home_out(home: Home, asked: HomeListing) -> HomeOut:
+    """The devices of a home, or those in one place; all its rooms."""
+    inside = set(home.placed) if asked.room is None else home.in_place(asked.room)
+    if inside is None:
+        known = ", ".join(one.name for one in home.rooms)
+        raise NotFound(f"there is no room or floor {asked.room!r} in this home; known: {known}")
     return HomeOut(
-        devices=[DeviceOut.of(one, commands=[command.id for command in one.commands]) for one in home.devices],
+        devices=[
+            DeviceOut.of(one, commands=[command.id for command in one.commands])
+            for one in home.devices
+            if one.id in inside
+        ],
         rooms=[RoomOut.of(one) for one in home.rooms],
     )
 
@@ -158,24 +181,12 @@ def put_home(call: Call, asked: HomeFile) -> HomeChanged:
 @operation("read", http="POST /devices/ask", tag=TAG)
 def ask_devices(call: Call, asked: DeviceAsk) -> DeviceAnswerOut:
     """What a sentence means: for each command its devices, or the question to put to the speaker."""
-    return _answer(call.app.devices.ask(asked.text, state=_state(asked.state), room=asked.room))
+    return ask_home(call.app.devices, asked)
 
 
-def _state(given: Dialogue | None) -> DialogueState | None:
-    if given is None:
-        return None
-    return DialogueState(tuple(given.last), given.type_hint, given.type_word, _pending(given.pending))
-
-
-def _pending(given: str | None) -> QueryIR | None:
-    """The command that a question was asked about; what no answer of ours contained is none."""
-    try:
-        return None if given is None else QueryIR.model_validate_json(given)
-    except ValidationError:
-        return None
-
-
-def _answer(answer: DeviceAnswer) -> DeviceAnswerOut:
+def ask_home(home: SavedDevices | DeviceRetriever, asked: DeviceAsk) -> DeviceAnswerOut:
+    """What a sentence means in a home."""
+    answer = home.ask(asked.text, state=_state(asked.state), room=asked.room)
     pending = answer.state.pending
     return DeviceAnswerOut.of(
         answer,
@@ -183,3 +194,21 @@ def _answer(answer: DeviceAnswer) -> DeviceAnswerOut:
         steps=answer.to_dict()["steps"],
         state=DialogueOut.of(answer.state, pending=None if pending is None else pending.model_dump_json()),
     )
+
+
+def _state(given: Dialogue | None) -> DialogueState | None:
+    from homing.devices.answer import DialogueState
+
+    if given is None:
+        return None
+    return DialogueState(tuple(given.last), given.type_hint, given.type_word, _pending(given.pending))
+
+
+def _pending(given: str | None) -> QueryIR | None:
+    """The command that a question was asked about; what no answer of ours contained is none."""
+    from homing.devices.query import QueryIR
+
+    try:
+        return None if given is None else QueryIR.model_validate_json(given)
+    except ValidationError:
+        return None

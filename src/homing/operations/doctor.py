@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from homing.config import Settings
 from homing.doctor import diagnose, healthy
 from homing.operations.models import Nothing, Output
 from homing.operations.operation import Call, operation
@@ -33,5 +34,10 @@ class Diagnosis(Output):
 @operation("admin", http="GET /doctor", tag="health")
 def run_doctor(call: Call, asked: Nothing) -> Diagnosis:
     """Write and find probes, check the data, and say how to mend what is broken. A remote model is not asked."""
-    findings = diagnose(call.owner.settings)
+    return diagnosis(call.owner.settings)
+
+
+def diagnosis(settings: Settings, *, live: bool = False) -> Diagnosis:
+    """What every check saw; with `live` a model behind an API is asked as well."""
+    findings = diagnose(settings, live=live)
     return Diagnosis(healthy=healthy(findings), findings=[FindingOut.of(one) for one in findings])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from homing.devices.answer import Answer as DeviceAnswer
 from homing.engine.search import NOTICES
 from homing.operations.models import Output
 from homing.records import Hit, Mode, Notice, Retrieved
 from homing.skills.finding import FoundSkills, SkillHit
 from homing.text.tokens import matched_terms, spans
+
+if TYPE_CHECKING:
+    from homing.devices.answer import Answer as DeviceAnswer
+    from homing.skills.finding import FoundSkills, SkillHit
 
 Source = Literal["skills", "documents", "memory", "devices"]
 
@@ -167,7 +170,14 @@ def _skill_hit(query: str, hit: SkillHit) -> HitOut:
             "tags": list(hit.tags),
             "path": hit.path,
             "why": [
-                {"leg": why.leg, "part": why.part, "text": why.text, "value": finite(why.value)} for why in hit.why
+                {
+                    "leg": why.leg,
+                    "part": why.part,
+                    "text": why.text,
+                    "value": finite(why.value),
+                    "keywords": list(why.keywords),
+                }
+                for why in hit.why
             ],
         },
     )

@@ -85,11 +85,13 @@ def list_models(call: Call, asked: Nothing) -> ModelList:
     return ModelList(in_use=used, fixed=models.explicit, models=_models(call.owner, used))
 
 
-def _make_default(call: Call, asked: ModelChoice) -> None:
+def make_default(call: Call, asked: ModelChoice) -> None:
+    """Ask a model once and make it the default; nothing is embedded again yet."""
     app = call.owner
     if app.models.explicit:
         raise Conflict(
-            "the settings name the model (embedding.provider, provider_id or model) and win; change it there",
+            "the settings name the model (embedding.provider, provider_id or model in homing.toml or the environment) "
+            "and win over the default; change it there",
             details={"settings": "embedding"},
         )
     app.switch.make_default(app.models.find(asked.name, asked.provider).model)
@@ -99,7 +101,7 @@ def _make_default(call: Call, asked: ModelChoice) -> None:
     "admin",
     http="POST /models/default",
     tag=TAG,
-    job=Job("switch", lambda asked: asked.name, shared=True, check=_make_default),
+    job=Job("switch", lambda asked: asked.name, shared=True, check=make_default),
 )
 def change_default_model(call: Call, asked: ModelChoice) -> ModelChanged:
     """Use a model from now on. What another one embedded is embedded again by a job, while searches go on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os.path import isdir
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -13,9 +13,12 @@ from homing.operations.hits import SearchOut, skills_out
 from homing.operations.models import Input, Limit, Name, Output, Query
 from homing.operations.operation import Call, Job, operation
 
+if TYPE_CHECKING:
+    from homing.skills import ScanReport
+
 TAG = "skills"
-MAX_SKIPPED = 100
-"""Folders that a scan passed over and that its answer names."""
+MAX_FOLDERS = 1_000
+"""Folders that the answer of a scan names."""
 
 
 class SkillOut(Output):
@@ -42,15 +45,22 @@ class SkillList(Output):
     skills: list[SkillOut]
 
 
-class SkippedFolder(Output):
-    """A folder that was passed over, and why."""
+class FolderScanned(Output):
+    """What became of one folder: how its file was repaired, why it was skipped, what in it looks like an injection."""
 
     path: str
+    name: str
+    outcome: Literal["indexed", "skipped", "removed", "unchanged"]
+    repairs: list[str]
     reason: str
+    flags: list[str]
 
 
 class SkillsScanned(Output):
-    """What became of the folders of a scan."""
+    """What became of the folders of a scan. `degraded` says that the model was missing: words find what was indexed.
+
+    `folders` leaves out those in which nothing changed; what a person should look at comes first.
+    """
 
     indexed: int
     unchanged: int
@@ -59,7 +69,8 @@ class SkillsScanned(Output):
     repaired: int
     flagged: int
     seconds: float
-    skipped_folders: list[SkippedFolder]
+    degraded: bool
+    folders: list[FolderScanned]
 
 
 class SkillListing(Input):
@@ -120,9 +131,19 @@ def _folder(asked: SkillScan) -> Path:
 )
 def scan_skills(call: Call, asked: SkillScan) -> SkillsScanned:
     """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
-    scanned = call.owner.skills.scan(_folder(asked), progress=call.report)
-    skipped = [SkippedFolder(path=one.path, reason=one.reason) for one in scanned.of("skipped")]
-    return SkillsScanned(**scanned.counts, seconds=round(scanned.seconds, 3), skipped_folders=skipped[:MAX_SKIPPED])
+    return scan_out(call.owner.skills.scan(_folder(asked), progress=call.report))
+
+
+def scan_out(report: ScanReport) -> SkillsScanned:
+    """What a scan did."""
+    told = [one for one in report.entries if one.outcome != "unchanged" or one.repairs or one.flags]
+    told.sort(key=lambda one: (not one.flags, one.outcome != "skipped", one.outcome == "indexed" and not one.repairs))
+    return SkillsScanned(
+        **report.counts,
+        seconds=round(report.seconds, 3),
+        degraded=report.degraded,
+        folders=[FolderScanned.of(one) for one in told[:MAX_FOLDERS]],
+    )
 
 
 @operation("read", http="GET /skills/{id:name}", tag=TAG)

@@ -29,7 +29,7 @@ class Shell:
         self.folder = folder
 
     def __call__(self, *arguments: str) -> Any:
-        command = [sys.executable, "-c", "from homing.cli.postgres import app; app()", *arguments, "--json"]
+        command = [sys.executable, "-c", "from homing.cli.main import run; run()", "postgres", *arguments, "--json"]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
         done = subprocess.run(command, cwd=self.folder, env=inherited, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,290 @@
+"""`homing serve`, `ipc`, `mcp` and `tokens`: serve people, programs and agents, and say who may use the server."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
+from homing.cli.lazy import reports
+from homing.cli.output import console, note, print_json, print_table, say
+from homing.errors import InvalidArgument, MissingExtra
+
+if TYPE_CHECKING:
+    from homing.app import Homing
+    from homing.cli.reports import Served
+    from homing.mcp.clients import Local
+    from homing.operations import Call
+
+log = logging.getLogger(__name__)
+
+ipc = typer.Typer(name="ipc", invoke_without_command=True, rich_markup_mode=None)
+mcp = typer.Typer(name="mcp", invoke_without_command=True, rich_markup_mode=None)
+tokens = group("tokens", "Tokens: who may use the server, and for what.")
+
+
+@prints("homing.cli.reports:Served")
+def run_server(
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on. Listening beyond this machine requires a token.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on; 0 picks a free one.", min=0, max=65535)
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
+    log: Annotated[str, typer.Option(help="json, text, none, or auto: text on a terminal, else json.")] = "auto",
+    log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log what people search for.")] = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Serve the web page, the HTTP API and MCP until Ctrl-C.
+
+    When it stops, it finishes the requests that are under way and embeds texts that still wait. With --json the
+    address is printed as JSON as soon as the server answers.
+    """
+    from homing.app import open_app
+    from homing.config import load
+
+    with server_extra():
+        from homing.server.running import serve
+
+        _log_to_stderr(log)
+    given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
+    settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
+    with open_app(data or settings.data, settings=settings) as app:
+
+        def started(address: str) -> None:
+            if json:
+                print_json(_served(app, address))
+                sys.stdout.flush()
+            else:
+                _greet(_served(app, address))
+            if open_page:
+                import webbrowser
+
+                webbrowser.open(address)
+
+        serve(app, on_start=started)
+        if not json:
+            note("Stopping: embedding the texts that still wait …")
+
+
+@contextmanager
+def server_extra() -> Iterator[None]:
+    """Says which extra to install where a library of the server is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"{error.name} is not installed; install it with: pip install 'homing[server]'", details={"extra": "server"}
+        ) from error
+
+
+def _log_to_stderr(wanted: str) -> None:
+    from homing.server.log_lines import log_to_stderr
+
+    if wanted not in ("auto", "json", "text", "none"):
+        raise InvalidArgument(f"there is no log format {wanted!r}; known: auto, json, text, none")
+    as_json = wanted == "json" or (wanted == "auto" and not sys.stderr.isatty())
+    log_to_stderr(as_json=as_json, level=logging.CRITICAL if wanted == "none" else logging.INFO)
+
+
+def _served(app: Homing, address: str) -> Served:
+    from homing.server.tokens import Tokens
+
+    return reports.Served(
+        address=address,
+        data=str(app.settings.data.absolute()),
+        model=app.models.identity(),
+        tokens=Tokens.exist(app.existing_database),
+    )
+
+
+def _greet(served: Served) -> None:
+    from rich.panel import Panel
+    from rich.table import Table
+
+    rows = {
+        "page": served.address,
+        "API": f"{served.address}openapi.json",
+        "MCP": f"{served.address}mcp",
+        "data": served.data,
+        "model": served.model or "none (keywords only)",
+        "access": "with a token" if served.tokens else "from this machine only, without a token",
+    }
+    out = console()
+    if not out.is_terminal:
+        for name, value in rows.items():
+            out.print(f"{name}: {value}", markup=False)
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows.items():
+        style = "bold cyan" if name == "page" else ""
+        table.add_row(f"[dim]{name}[/dim]", f"[{style}]{value}[/{style}]" if style else value)
+    out.print(Panel(table, title="[bold]Homing[/bold] 归航", subtitle="[dim]Ctrl-C stops it[/dim]", expand=False))
+
+
+@ipc.callback()
+def serve_ipc(
+    context: typer.Context,
+    data: Data = None,
+    max_message: Annotated[int, typer.Option(help="The largest message to accept, in MiB.", min=1, max=2048)] = 64,
+    max_pending: Annotated[int, typer.Option(help="How many requests may be under way at once.", min=1)] = 256,
+    grace: Annotated[float, typer.Option(help="How many seconds requests get to finish when it stops.", min=0)] = 10,
+) -> None:
+    """Serve an editor or a desktop app over stdio.
+
+    It speaks JSON-RPC 2.0 over standard input and output with the program that starts it, until the input ends.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from homing.ipc.stdio import own_stdio
+
+    # Before anything else is imported: a library that prints would break the protocol.
+    incoming, outgoing = own_stdio()
+    from homing.channels import Channels
+    from homing.ipc.limits import MEBIBYTE, Limits
+    from homing.ipc.stdio import serve_stdio
+
+    limits = Limits(
+        message_bytes=max_message * MEBIBYTE,
+        pending=max_pending,
+        pending_bytes=max(256, 2 * max_message) * MEBIBYTE,
+        grace=grace,
+    )
+    if incoming.isatty():
+        note("Waiting for JSON-RPC 2.0 requests on standard input; `homing ipc schema` prints what they look like.")
+    with calling(data) as call:
+        channels = Channels(call.app)
+        finished = serve_stdio(channels, incoming, outgoing, limits)
+        channels.close()
+    if not finished:
+        log.error("ended with requests still under way; what they had written stays written")
+    # Everything is written. Threads may still be at work, for nobody: one that hangs would keep the process alive for
+    # ever, and native code that is in the middle of something aborts it when the interpreter goes away under it.
+    logging.shutdown()
+    os._exit(0 if finished else 1)
+
+
+@ipc.command()
+def schema() -> None:
+    """Print the JSON Schemas of every channel."""
+    from homing.channels import schemas
+
+    print_json(schemas())
+
+
+@mcp.callback()
+def serve_mcp(context: typer.Context, data: Data = None) -> None:
+    """Serve agents over MCP.
+
+    Offers skills, documents, memory and devices as tools of the Model Context Protocol (MCP), over standard input and
+    output: the client of an agent starts this command. `homing serve` offers the same at /mcp.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from homing.mcp.stdio import serve as serve_stdio
+
+    if sys.stdin.isatty():
+        note("Waiting for an MCP client on standard input; `homing mcp install` shows how to set one up. Ctrl-C stops.")
+    with calling(data) as call:
+        serve_stdio(call.app)
+
+
+@mcp.command()
+@answers("homing.mcp.clients:Block[]")
+def install(
+    client: Annotated[str | None, typer.Argument(help="The client; without it, all known clients.")] = None,
+    url: Annotated[
+        str, typer.Option("--url", help="Use a running `homing serve`, e.g. http://127.0.0.1:8765/mcp.")
+    ] = "",
+    token: Annotated[bool, typer.Option("--token", help="That server asks for a token.")] = False,
+    data: Data = None,
+) -> Answer:
+    """Print the configuration for a client. No file is changed."""
+    from homing.config import load
+    from homing.mcp.clients import Remote, block_for, blocks
+
+    folder = (data or load().settings.data).expanduser().absolute()
+    server = Remote(url, token) if url else started(folder)
+    printed = [block_for(client, server)] if client else list(blocks(server))
+
+    def show() -> None:
+        from rich.text import Text
+
+        for block in printed:
+            console().print(Text.assemble((block.client, "bold"), f"  {block.file}\n", (block.text, "cyan"), "\n"))
+
+    return Answer(printed, show)
+
+
+def started(folder: Path) -> Local:
+    """How a client starts this very program: by a full path, because a client has its own idea of PATH."""
+    from homing.mcp.clients import Local
+
+    program = Path(sys.executable).with_name("homing")
+    arguments = ("mcp", "--data", str(folder))
+    if program.is_file():
+        return Local(str(program), arguments)
+    return Local(sys.executable, ("-c", "from homing.cli.main import run; run()", *arguments))
+
+
+@tokens.command()
+@answers("homing.cli.reports:TokenCreated")
+def create(
+    call: Call,
+    user: Annotated[str, typer.Option(help="Whose data it gives access to; `owner` owns the data folder.")] = "owner",
+    scope: Annotated[str, typer.Option(help="read, write, or admin (also skills and models).")] = "write",
+    purpose: Annotated[str, typer.Option("--note", help="What the token is for.")] = "",
+) -> Answer:
+    """Create a token and show it once. From then on, the server requires one."""
+    from homing.operations.operation import SCOPES
+    from homing.server.tokens import Tokens
+
+    reach = next((one for one in SCOPES if one == scope), None)
+    if reach is None:
+        raise InvalidArgument(f"there is no scope {scope!r}; known: {', '.join(SCOPES)}")
+    made = Tokens(call.app.database).create(user, reach, purpose)
+
+    def show() -> None:
+        say(made.secret)
+        note(
+            "The token is not shown again. Send it as `Authorization: Bearer …`; revoke it with "
+            f"`homing tokens revoke {made.token.id}`."
+        )
+
+    return Answer(reports.TokenCreated(token=made.secret, id=made.token.id, user=user, scope=scope, note=purpose), show)
+
+
+@tokens.command(name="list")
+@answers("homing.server.tokens:Token[]")
+def list_tokens(call: Call) -> Answer:
+    """List the tokens. The secrets themselves are not stored."""
+    from homing.server.tokens import Tokens
+
+    found = Tokens(call.app.database).all()
+    rows = [
+        (one.id, one.user, one.scope, time.strftime("%Y-%m-%d %H:%M", time.localtime(one.created)), one.note)
+        for one in found
+    ]
+    return Answer(found, lambda: print_table(("id", "user", "scope", "created", "note"), rows))
+
+
+@tokens.command()
+@answers("homing.server.tokens:Token")
+def revoke(
+    call: Call, token_id: Annotated[str, typer.Argument(help="The id that `list` shows.", metavar="ID")]
+) -> Answer:
+    """Revoke a token, from the next request on."""
+    from homing.server.tokens import Tokens
+
+    gone = Tokens(call.app.database).revoke(token_id)
+    return Answer(gone, lambda: say(f"revoked {gone.id} of {gone.user}"))

@@ -1,0 +1,142 @@
+"""`homing doctor`, `config`, `store` and `postgres`: check the installation, see its settings, move its data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from homing.cli.calls import Answer, Data, answers, group
+from homing.cli.lazy import doctor, reports
+from homing.cli.output import console, counted, print_table, progress, say
+
+if TYPE_CHECKING:
+    from homing.config import Settings
+    from homing.database.postgres.server import LocalServer, ServerStatus
+
+config = group("config", "Settings, and where they were set.")
+store = group("store", "Move data from one store to another.")
+postgres = group("postgres", "A PostgreSQL server with pgvector, for development.")
+
+MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red"), "skip": ("–", "dim")}
+
+
+@answers("run_doctor")
+def run_doctor(
+    live: Annotated[bool, typer.Option("--live", help="Also ask a model behind an API, which may cost money.")] = False,
+    data: Data = None,
+) -> Answer:
+    """Check that everything works.
+
+    Writes and finds test texts in both languages, checks the data folder, and says how to fix what is broken. If
+    something is broken, the exit code is 1.
+    """
+    found = doctor.diagnosis(_settings(data), live=live)
+
+    def show() -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, show_header=False, padding=(0, 1))
+        for finding in found.findings:
+            mark, style = MARKS[finding.status]
+            mend = Text(f"\n→ {finding.mend}", "cyan") if finding.mend else Text()
+            table.add_row(Text(mark, style), finding.check, Text.assemble(finding.detail, mend))
+        console().print(table)
+
+    return Answer(found, show, exit_code=0 if found.healthy else 1)
+
+
+@config.command(name="show")
+@answers("homing.cli.reports:Setting[]")
+def show_settings() -> Answer:
+    """Print every setting and where it was set. Keys are masked."""
+    from homing.config import load
+
+    rows = list(load().rows())
+    found = [reports.Setting(key=key, value=value, source=source) for key, value, source in rows]
+    return Answer(found, lambda: print_table(("key", "value", "set in"), rows))
+
+
+@store.command()
+@answers("homing.stores.copying:Copied")
+def copy(
+    from_url: Annotated[str, typer.Argument(help="The store to read, e.g. sqlite:///data/homing.db.")],
+    to_url: Annotated[str, typer.Argument(help="The empty store to fill, e.g. lance://data/lance or postgresql://…")],
+) -> Answer:
+    """Copy everything to another store, and compare the two.
+
+    If it is interrupted, run it again: it continues where it stopped. Models and providers are not copied; add them
+    again.
+    """
+    from contextlib import closing
+
+    from homing.database.copying import Table
+    from homing.moving import move
+    from homing.server import tokens
+    from homing.stores import open_store
+
+    with (
+        closing(open_store(from_url, existing=True)) as source,
+        closing(open_store(to_url)) as target,
+        progress("Copying") as step,
+    ):
+        done = move(source, target, tables=[Table(tokens.COMPONENT, tokens.STEPS, "tokens", "id")], progress=step)
+    resumed = f", {done.resumed} of them by an earlier run" if done.resumed else ""
+    told = (
+        f"{counted(done.records, 'record')} in {counted(done.collections, 'collection')} copied{resumed}; "
+        f"both stores have the checksum {done.checksum}"
+    )
+    return Answer(done, lambda: say(told))
+
+
+@postgres.command()
+@answers("homing.database.postgres.server:ServerStatus")
+def start(
+    data: Data = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port on 127.0.0.1; without it, a free one.", min=1, max=65535)
+    ] = None,
+) -> Answer:
+    """Start the server and print its address. It keeps its data in the data folder."""
+    return _status(_server(data).start(port=port))
+
+
+@postgres.command()
+@answers("homing.cli.reports:ServerStopped")
+def stop(
+    data: Data = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Also delete all of its data.")] = False,
+) -> Answer:
+    """Stop the server. Its data is kept."""
+    server = _server(data)
+    stopped = server.stop()
+    if delete:
+        server.remove()
+    told = ("stopped" if stopped else "it was not running") + (", data deleted" if delete else "")
+    return Answer(reports.ServerStopped(stopped=stopped, deleted=delete), lambda: say(told))
+
+
+@postgres.command()
+@answers("homing.database.postgres.server:ServerStatus")
+def status(data: Data = None) -> Answer:
+    """Show whether the server is running, and at which address."""
+    return _status(_server(data).status())
+
+
+def _settings(data: Path | None) -> Settings:
+    from homing.config import load
+
+    return load(overrides={} if data is None else {"data": str(data)}).settings
+
+
+def _server(data: Path | None) -> LocalServer:
+    from homing.database.postgres.server import LocalServer
+
+    return LocalServer(_settings(data).data / "postgres")
+
+
+def _status(found: ServerStatus) -> Answer:
+    stopped = f"not running in {found.folder}; start it with: homing postgres start"
+    return Answer(found, lambda: say(f"running at {found.url}" if found.running else stopped))
