@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from homing.channels.catalog import CHANNELS
 from homing.channels.envelope import codes
+from homing.channels.messages import CHANNELS
 
 PROTOCOL_VERSION = 1
 """Grows when a client that was written before would break; what is only added leaves it as it is."""
@@ -31,7 +31,7 @@ def schemas() -> dict[str, Any]:
                 "description": channel.description,
                 "request": {"$ref": f"#/$defs/{channel.request.__name__}"},
                 "response": {"$ref": f"#/$defs/{channel.response.__name__}"},
-                "reportsProgress": channel.pace == "long",
+                "reportsProgress": channel.operation.pace == "long",
             }
             for name, channel in CHANNELS.items()
         },

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from homing.channels.channel import Pace
+from homing.operations.operation import Pace
 
 Job = Callable[[], None]
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from homing.channels import Channels
-from homing.channels.channel import Pace
 from homing.channels.envelope import Envelope, failed
 from homing.errors import Backpressure, Canceled, HomingError
 from homing.ipc.framing import Received, Rejected
@@ -27,6 +26,7 @@ from homing.ipc.rpc import (
     result,
 )
 from homing.ipc.task import Send, Task
+from homing.operations.operation import Pace
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ class Session:
 
     def _start(self, call: Call, request_id: Id, size: int) -> None:
         channel = self._channels.find(call.method)
-        pace: Pace = "quick" if channel is None else channel.pace
+        pace: Pace = "quick" if channel is None else channel.operation.pace
         task = Task(request_id, call.method, size, pace=pace, send=self._send)
         with self._idle:
             if self._closing:

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from homing.channels.channel import Pace
-from homing.channels.envelope import Envelope
-from homing.channels.work import Work
+from homing.channels import Envelope, Work
 from homing.ipc.rpc import Id, notification, result
+from homing.operations.operation import Pace
 
 PROGRESS = "$/progress"
 PROGRESS_EVERY = 0.1

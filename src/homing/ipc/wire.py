@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from homing.channels.rendering import as_json
+from homing.channels.envelope import as_json
 from homing.ipc.framing import Framing, framed
 
 log = logging.getLogger(__name__)

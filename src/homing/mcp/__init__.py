@@ -1,6 +1,6 @@
 """Homing for agents: the tools and resources of a data folder over the Model Context Protocol."""
 
-from homing.mcp.access import Access
 from homing.mcp.server import mcp_server
+from homing.mcp.tools import Access
 
 __all__ = ["Access", "mcp_server"]

@@ -9,6 +9,8 @@ try:
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
     from mcp.server.mcpserver.resources import ResourceSecurity
+    from mcp.server.mcpserver.tools import Tool as LibraryTool
+    from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
     from mcp.server.transport_security import TransportSecuritySettings
     from mcp.shared.exceptions import MCPError
     from mcp_types import (
@@ -29,10 +31,13 @@ __all__ = [
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "Annotations",
+    "ArgModelBase",
     "CallNext",
     "CallToolResult",
     "Context",
+    "FuncMetadata",
     "HandlerResult",
+    "LibraryTool",
     "MCPError",
     "MCPServer",
     "Resource",

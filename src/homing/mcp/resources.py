@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import anyio.to_thread
 
 from homing.errors import HomingError, InvalidArgument, MissingExtra, NotFound
-from homing.mcp.access import Access, AccessOf
-from homing.mcp.addresses import document_uri, skill_keys, skill_uri
 from homing.mcp.library import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -26,6 +25,9 @@ from homing.mcp.library import (
     ResourceNotFoundError,
     ServerRequestContext,
 )
+from homing.mcp.tools import Access, AccessOf
+from homing.operations.addresses import document_uri, skill_uri
+from homing.records import text_hash
 from homing.skills.skill import Skill, one_line
 from homing.text.readable import readable
 
@@ -53,12 +55,14 @@ class Resources:
     def skill(self, skill: str, ctx: Context) -> str:
         """The body of a skill's SKILL.md."""
         service = self._access(ctx).app.skills
-        keys = skill_keys(_told(service.list_skills))
-        return _whole(_told(service.get_skill, next((one for one, key in keys.items() if key == skill), skill)).body)
+        keys = _keys(_or_resource_error(service.list_skills))
+        return _carried(
+            _or_resource_error(service.get_skill, next((one for one, key in keys.items() if key == skill), skill)).body
+        )
 
     def document(self, project: str, document: str, ctx: Context) -> str:
         """The whole text of a document."""
-        return _whole(_told(self._access(ctx).app.documents.text, project, document))
+        return _carried(_or_resource_error(self._access(ctx).app.documents.text, project, document))
 
     async def listing(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answers `resources/list` with what is there now; everything else goes on."""
@@ -85,9 +89,18 @@ class Resources:
         return self._access_of(ctx.request_context.request)
 
 
+def _keys(skills: Sequence[Skill]) -> Mapping[str, str]:
+    """The last part of each skill's address, by id: its name, with a few letters more where several share it."""
+    shared = Counter(skill.name for skill in skills)
+    return {
+        skill.id: skill.name if shared[skill.name] == 1 else f"{skill.name}~{text_hash(skill.id)[:8]}"
+        for skill in skills
+    }
+
+
 def _everything(access: Access) -> Iterator[Resource]:
     skills = _if_installed(access.app)
-    keys = skill_keys(skills)
+    keys = _keys(skills)
     for skill in skills:
         yield Resource(
             uri=skill_uri(keys[skill.id]),
@@ -125,13 +138,13 @@ def _position(cursor: Any) -> int:
     return int(cursor)
 
 
-def _whole(text: str) -> str:
+def _carried(text: str) -> str:
     """The text as the protocol can carry it: one that it cannot would end the session."""
     shown: str = readable(text)
     return shown
 
 
-def _told(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _or_resource_error(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
         return read(*args, **kwargs)
     except (NotFound, InvalidArgument) as error:

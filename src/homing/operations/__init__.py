@@ -11,6 +11,7 @@ from homing.operations import (
     memory,
     models_in_use,
     search,
+    seed_channels,
     skills,
 )
 from homing.operations.operation import OPERATIONS, Call, Operation
@@ -28,5 +29,6 @@ __all__ = [
     "memory",
     "models_in_use",
     "search",
+    "seed_channels",
     "skills",
 ]

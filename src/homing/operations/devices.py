@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel, ValidationError
@@ -11,10 +11,11 @@ from homing.devices.answer import Answer as DeviceAnswer
 from homing.devices.answer import DialogueState
 from homing.devices.query import QueryIR
 from homing.operations.models import Input, Name, Nothing, Output, Query
-from homing.operations.operation import Call, operation
+from homing.operations.operation import Call, Tool, operation
 from homing.records import Mode
 
 TAG = "devices"
+NO_HOME = "No home is loaded; load one with: homing devices load FILE"
 
 EXAMPLE = {
     "devices": [
@@ -134,6 +135,14 @@ class DeviceAnswerOut(Output):
         """The matching of commands."""
         yield "devices", "keyword" if self.degraded else "hybrid", self.degraded
 
+    def summary(self) -> str:
+        """What to do, or to ask."""
+        return f"Decision: {self.decision}. {self.question}".strip()
+
+    def lines(self) -> Sequence[Any]:
+        """The commands of the sentence."""
+        return [one.model_dump(exclude={"ir"}, exclude_none=True) for one in self.steps]
+
 
 @operation("read", http="GET /devices", tag=TAG)
 def get_home(call: Call, asked: Nothing) -> HomeOut:
@@ -155,10 +164,20 @@ def put_home(call: Call, asked: HomeFile) -> HomeChanged:
     return HomeChanged.of(call.app.devices.replace(asked.root))
 
 
-@operation("read", http="POST /devices/ask", tag=TAG)
+@operation(
+    "read",
+    http="POST /devices/ask",
+    tag=TAG,
+    tool=Tool(
+        "find_devices",
+        "Find devices",
+        "Find the devices of the home that a sentence means, and the command for each. Carries out nothing.",
+    ),
+)
 def ask_devices(call: Call, asked: DeviceAsk) -> DeviceAnswerOut:
     """What a sentence means: for each command its devices, or the question to put to the speaker."""
-    return _answer(call.app.devices.ask(asked.text, state=_state(asked.state), room=asked.room))
+    answer = _answer(call.app.devices.ask(asked.text, state=_state(asked.state), room=asked.room))
+    return answer if call.app.devices.home.placed else answer.model_copy(update={"question": NO_HOME})
 
 
 def _state(given: Dialogue | None) -> DialogueState | None:

@@ -6,6 +6,10 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+from homing.errors import InvalidArgument
+
 MAX_NAME = 64
 
 UNKNOWN = "is not known"
@@ -38,3 +42,18 @@ def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> str:
     if kind == "string_pattern_mismatch":
         return _WORDS.get(error["ctx"]["pattern"], message)
     return message.replace("Input should", "should").replace("String should", "should").replace("List should", "should")
+
+
+def refusal(where: str, kind: type[BaseModel], error: ValidationError) -> InvalidArgument:
+    """What is wrong with an input and what to send; never what was sent."""
+    fields = [field.alias or name for name, field in kind.model_fields.items()]
+    problems = [
+        {
+            "field": ".".join(str(part)[:MAX_NAME] for part in one["loc"]),
+            "message": "the payload is a JSON object" if one["type"] == "model_type" else problem(one, fields),
+        }
+        for one in error.errors(include_input=False, include_url=False)
+    ]
+    said = "; ".join(" ".join(filter(None, (one["field"], one["message"]))) for one in problems[:5])
+    takes = f"it takes {', '.join(fields)}" if fields else "it takes no fields"
+    return InvalidArgument(f"{where}: {said}; {takes}", details={"problems": problems})
