@@ -1,4 +1,5 @@
 // Written by tools/typescript.py from the schemas of the channels; `homing ipc schema` prints those.
+import type { Shape } from "./check.ts";
 
 /** The version of the protocol that these types belong to. */
 export const PROTOCOL_VERSION = 1;
@@ -322,7 +323,7 @@ export interface RagRetrieveRequest {
 
 /** The paragraphs, nearest first, within the budget. Nothing found is an empty list, never an error. */
 export interface RagRetrieveResponse {
-  mode: "semantic" | "hybrid" | "fts-fallback";
+  mode: "semantic" | "fts-fallback";
   /** Why words answered in place of the meaning; null where they did not. */
   fallback: Fallback | null;
   chunks: RagChunk[];
@@ -429,3 +430,56 @@ export const CHANNELS_WITH_OFFSETS = [
   "embedding:search",
   "search:fts:query",
 ] as const satisfies readonly ChannelName[];
+
+/** The shape of what each channel answers with, by its name in `SHAPES`. */
+export const RESPONSES: Readonly<Record<ChannelName, string>> = {
+  "project:list": "ProjectListResponse",
+  "document:list": "DocumentListResponse",
+  "project:delete": "ProjectDeleteResponse",
+  "embedding:reindex": "EmbeddingReindexResponse",
+  "document:chunks": "DocumentChunksResponse",
+  "document:rename": "DocumentRenameResponse",
+  "document:move": "DocumentMoveResponse",
+  "document:save": "DocumentSaveResponse",
+  "embedding:generate": "EmbeddingGenerateResponse",
+  "embedding:search": "EmbeddingSearchResponse",
+  "embedding:status": "EmbeddingStatusResponse",
+  "search:fts:query": "SearchFtsQueryResponse",
+  "rag:retrieve": "RagRetrieveResponse",
+  "rag:config:get": "RagConfigGetResponse",
+  "rag:config:update": "RagConfigUpdateResponse",
+  "document:text": "DocumentTextResponse",
+  "document:delete": "DocumentDeleteResponse",
+};
+
+/** What arrives, for the check at run time. */
+export const SHAPES: Readonly<Record<string, Shape>> = {
+  ChannelError: {"type": "object", "required": ["code", "message", "details"], "properties": {"code": {"$ref": "ErrorCode"}, "message": {"type": "string"}, "details": {"type": "object"}}},
+  ChunkEntry: {"type": "object", "required": ["id", "documentId", "projectId", "text", "embedding", "startOffset", "endOffset", "updatedAt", "pending"], "properties": {"id": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "embedding": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}]}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "updatedAt": {"type": "integer"}, "pending": {"type": "boolean"}}},
+  DocumentChunksResponse: {"type": "object", "required": ["chunks"], "properties": {"chunks": {"type": "array", "items": {"$ref": "ChunkEntry"}}}},
+  DocumentDeleteResponse: {"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "boolean"}}},
+  DocumentEntry: {"type": "object", "required": ["documentId", "projectId", "characters", "chunks", "pending", "updatedAt"], "properties": {"documentId": {"type": "string"}, "projectId": {"type": "string"}, "characters": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}, "updatedAt": {"type": "integer"}}},
+  DocumentListResponse: {"type": "object", "required": ["documents"], "properties": {"documents": {"type": "array", "items": {"$ref": "DocumentEntry"}}}},
+  DocumentMoveResponse: {"type": "object", "required": ["projectId", "documentId"], "properties": {"projectId": {"type": "string"}, "documentId": {"type": "string"}}},
+  DocumentRenameResponse: {"type": "object", "required": ["projectId", "documentId"], "properties": {"projectId": {"type": "string"}, "documentId": {"type": "string"}}},
+  DocumentSaveResponse: {"type": "object", "required": ["changed", "unchanged", "moved", "removed"], "properties": {"changed": {"type": "array", "items": {"type": "string"}}, "unchanged": {"type": "array", "items": {"type": "string"}}, "moved": {"type": "array", "items": {"type": "string"}}, "removed": {"type": "array", "items": {"type": "string"}}}},
+  DocumentTextResponse: {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
+  EmbeddingGenerateResponse: {"type": "object", "required": ["model", "dimensions", "embeddings"], "properties": {"model": {"type": "string"}, "dimensions": {"type": "integer"}, "embeddings": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}}},
+  EmbeddingReindexResponse: {"type": "object", "required": ["documents", "chunks", "embedded", "repaired", "removed", "pending", "canceled"], "properties": {"documents": {"type": "integer"}, "chunks": {"type": "integer"}, "embedded": {"type": "integer"}, "repaired": {"type": "integer"}, "removed": {"type": "integer"}, "pending": {"type": "integer"}, "canceled": {"type": "boolean"}}},
+  EmbeddingSearchResponse: {"type": "object", "required": ["mode", "fallback", "results", "tookMs"], "properties": {"mode": {"type": "string", "enum": ["semantic", "hybrid", "fts-fallback"]}, "fallback": {"anyOf": [{"$ref": "Fallback"}, {"type": "null"}]}, "results": {"type": "array", "items": {"$ref": "EmbeddingSearchResult"}}, "tookMs": {"type": "number"}}},
+  EmbeddingSearchResult: {"type": "object", "required": ["chunkId", "documentId", "projectId", "text", "startOffset", "endOffset", "pending", "score"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "pending": {"type": "boolean"}, "score": {"anyOf": [{"type": "number"}, {"type": "null"}]}}},
+  EmbeddingStatusResponse: {"type": "object", "required": ["model", "dimensions", "problem", "pending"], "properties": {"model": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "dimensions": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "problem": {"anyOf": [{"$ref": "ModelProblem"}, {"type": "null"}]}, "pending": {"type": "integer"}}},
+  ErrorCode: {"type": "string"},
+  Fallback: {"type": "object", "required": ["reason", "notice", "noticeEn"], "properties": {"reason": {"type": "string"}, "notice": {"type": "string"}, "noticeEn": {"type": "string"}}},
+  Highlight: {"type": "object", "required": ["start", "end"], "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}}},
+  ModelProblem: {"type": "object", "required": ["code", "message"], "properties": {"code": {"type": "string"}, "message": {"type": "string"}}},
+  ProjectDeleteResponse: {"type": "object", "required": ["documents"], "properties": {"documents": {"type": "integer"}}},
+  ProjectEntry: {"type": "object", "required": ["projectId", "documents", "chunks", "pending"], "properties": {"projectId": {"type": "string"}, "documents": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}}},
+  ProjectListResponse: {"type": "object", "required": ["projects"], "properties": {"projects": {"type": "array", "items": {"$ref": "ProjectEntry"}}}},
+  RagChunk: {"type": "object", "required": ["chunkId", "documentId", "text", "score", "tokenEstimate"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "text": {"type": "string"}, "score": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "tokenEstimate": {"type": "integer"}}},
+  RagConfigGetResponse: {"type": "object", "required": ["topK", "minScore", "maxTokens"], "properties": {"topK": {"type": "integer"}, "minScore": {"type": "number"}, "maxTokens": {"type": "integer"}}},
+  RagConfigUpdateResponse: {"type": "object", "required": ["topK", "minScore", "maxTokens"], "properties": {"topK": {"type": "integer"}, "minScore": {"type": "number"}, "maxTokens": {"type": "integer"}}},
+  RagRetrieveResponse: {"type": "object", "required": ["mode", "fallback", "chunks", "usedTokens", "truncated"], "properties": {"mode": {"type": "string", "enum": ["semantic", "fts-fallback"]}, "fallback": {"anyOf": [{"$ref": "Fallback"}, {"type": "null"}]}, "chunks": {"type": "array", "items": {"$ref": "RagChunk"}}, "usedTokens": {"type": "integer"}, "truncated": {"type": "boolean"}}},
+  SearchFtsQueryResponse: {"type": "object", "required": ["results", "mode", "hasMore", "tookMs"], "properties": {"results": {"type": "array", "items": {"$ref": "SearchFtsResult"}}, "mode": {"type": "string", "const": "fts"}, "hasMore": {"type": "boolean"}, "tookMs": {"type": "number"}}},
+  SearchFtsResult: {"type": "object", "required": ["chunkId", "documentId", "projectId", "text", "startOffset", "endOffset", "pending", "snippet", "snippetHighlights", "highlights"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "pending": {"type": "boolean"}, "snippet": {"type": "string"}, "snippetHighlights": {"type": "array", "items": {"$ref": "Highlight"}}, "highlights": {"type": "array", "items": {"$ref": "Highlight"}}}},
+};

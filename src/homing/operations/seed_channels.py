@@ -216,6 +216,7 @@ class RagChunk(Output):
 class RagRetrieved(FoundByWords):
     """The paragraphs, nearest first, within the budget. Nothing found is an empty list, never an error."""
 
+    mode: Literal["semantic", "fts-fallback"]
     chunks: list[RagChunk]
     used_tokens: int
     truncated: bool = Field(description="Whether the budget left something out.")
