@@ -44,15 +44,6 @@ class Channels:
         self._opening = threading.Lock()
         self._opened = False
 
-    @property
-    def names(self) -> list[str]:
-        """Every channel."""
-        return list(CHANNELS)
-
-    def find(self, channel: str) -> BoundChannel | None:
-        """The channel of that name."""
-        return CHANNELS.get(channel)
-
     def open(self) -> None:
         """Open the documents and go on with what an earlier process left to embed. Opening twice is fine."""
         # The parts of an app are made when they are first asked for, which several threads may do at once.
@@ -83,7 +74,7 @@ class Channels:
         return partial(_envelope, channel, answer)
 
     def _begun(self, channel: str, payload: Any, work: Work) -> Callable[[], BaseModel]:
-        found = self.find(channel)
+        found = CHANNELS.get(channel)
         if found is None:
             raise NotFound(f"there is no channel of that name; there are: {', '.join(CHANNELS)}")
         asked = checked(found, payload)
@@ -91,7 +82,7 @@ class Channels:
         call.go_on()
         self.open()
         answer = partial(_answer, found, call, asked, work.on_search)
-        if found.lane(asked) is not None and not found.writes:
+        if found.lane is not None and not found.writes:
             # It only has to come after what was sent before it, and keeps nobody behind it waiting.
             return answer
         done = answer()
@@ -99,8 +90,8 @@ class Channels:
 
     def lane(self, channel: str, payload: Any) -> str | None:
         """Requests with the same lane must be begun in the order they came; None for those that need not."""
-        found = self.find(channel)
-        if found is None or found.operation.channel is None or found.operation.channel.lane is None:
+        found = CHANNELS.get(channel)
+        if found is None or found.lane is None:
             return None
         try:
             return found.lane(checked(found, payload))

@@ -6,7 +6,7 @@ the same way. Times (`updated_at`) are whole milliseconds, as `Date.now()` count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from types import NoneType, UnionType
@@ -41,10 +41,10 @@ class BoundChannel:
         """What it is for, in a sentence or two."""
         return " ".join(self.operation.description.split())
 
-    def lane(self, asked: Any) -> str | None:
-        """Requests with the same lane are begun in the order they came; None for those that need not."""
-        channel = self.operation.channel
-        return None if channel is None or channel.lane is None else channel.lane(asked)
+    @property
+    def lane(self) -> Callable[[Any], str] | None:
+        """Gives the lane of a request, where there are any."""
+        return None if self.operation.channel is None else self.operation.channel.lane
 
 
 def as_message(value: Any) -> Any:

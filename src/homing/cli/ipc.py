@@ -33,8 +33,8 @@ def serve(
     incoming, outgoing = own_stdio()
     from homing.channels import Channels
     from homing.cli.opened import opened
-    from homing.ipc.limits import MEBIBYTE, Limits
     from homing.ipc.stdio import serve_stdio
+    from homing.ipc.tasks import MEBIBYTE, Limits
 
     limits = Limits(
         message_bytes=max_message * MEBIBYTE,

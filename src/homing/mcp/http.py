@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from homing.mcp.library import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
+
 from homing.mcp.server import mcp_server
 from homing.mcp.tools import AccessOf
 

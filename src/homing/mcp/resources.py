@@ -10,21 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import anyio.to_thread
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Annotations, Resource
 
 from homing.errors import HomingError, InvalidArgument, MissingExtra, NotFound
-from homing.mcp.library import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    Annotations,
-    CallNext,
-    Context,
-    HandlerResult,
-    MCPError,
-    Resource,
-    ResourceError,
-    ResourceNotFoundError,
-    ServerRequestContext,
-)
 from homing.mcp.tools import Access, AccessOf
 from homing.operations.addresses import document_uri, skill_uri
 from homing.records import text_hash

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from homing.mcp.library import (
-    Annotations,
-    CallNext,
-    HandlerResult,
-    MCPServer,
-    ResourceSecurity,
-    ServerRequestContext,
-)
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp_types import Annotations
+
 from homing.mcp.resources import MARKDOWN, PLAIN, WRITTEN_BY_OTHERS, Resources
 from homing.mcp.tools import Access, AccessOf, bound_tools, failed
 from homing.operations.addresses import DOCUMENT, SKILL

@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool as LibraryTool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp_types import Annotations, CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError
 
 from homing.errors import Forbidden, HomingError
-from homing.mcp.library import (
-    Annotations,
-    ArgModelBase,
-    CallToolResult,
-    Context,
-    FuncMetadata,
-    LibraryTool,
-    TextContent,
-    ToolAnnotations,
-)
 from homing.on_search import OnSearch, ignore_search
 from homing.operations import OPERATIONS, Call, Operation
 from homing.operations.models import Output
@@ -89,7 +83,7 @@ def _bound(operation: Operation, tool: Tool, access_of: AccessOf) -> BoundTool:
     return BoundTool(
         fn=answer,
         name=tool.name,
-        title=tool.title,
+        title=tool.name.replace("_", " ").capitalize(),
         description=tool.description,
         parameters=operation.input.model_json_schema(),
         fn_metadata=FuncMetadata(
@@ -111,7 +105,7 @@ def _answer(operation: Operation, name: str, access: Access, arguments: dict[str
         raise Forbidden(f"this token may only read; {name} needs one that may write")
     found = operation.run(call, _asked(operation.input, name, arguments))
     if not isinstance(found, Output):
-        return said("", [found.model_dump(mode="json")], found)
+        return said("", [found], found)
     for search in found.searches():
         access.on_search(*search)
     return said(found.summary(), found.lines(), found)
@@ -138,10 +132,14 @@ def _parsed(value: Any) -> Any:
 
 def said(summary: str, lines: Sequence[Any], answer: BaseModel) -> CallToolResult:
     """An answer: a summary and fenced lines for a model, structured content for a program."""
-    texts = [one if isinstance(one, str) else json.dumps(readable(one), ensure_ascii=False) for one in lines]
+    texts = [one if isinstance(one, str) else json.dumps(readable(_plain(one)), ensure_ascii=False) for one in lines]
     text = f"{summary} {DATA}\n{fenced(chr(10).join(map(_cut, texts)))}".strip() if texts else summary
     block = TextContent(type="text", text=readable(text), annotations=Annotations(audience=["assistant"]))
     return CallToolResult(content=[block], structured_content=readable(answer.model_dump(mode="json")))
+
+
+def _plain(line: Any) -> Any:
+    return line.model_dump(mode="json", exclude_none=True) if isinstance(line, BaseModel) else line
 
 
 def _cut(text: str) -> str:

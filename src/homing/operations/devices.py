@@ -170,7 +170,6 @@ def put_home(call: Call, asked: HomeFile) -> HomeChanged:
     tag=TAG,
     tool=Tool(
         "find_devices",
-        "Find devices",
         "Find the devices of the home that a sentence means, and the command for each. Carries out nothing.",
     ),
 )

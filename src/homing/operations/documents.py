@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ConfigDict, Field
@@ -54,15 +53,9 @@ class DocumentOut(Output):
 class DocumentList(Output):
     """The documents of a project, by name."""
 
+    agents_read = "documents"
+
     documents: list[DocumentOut]
-
-    def summary(self) -> str:
-        """How many there are."""
-        return f"{len(self.documents)} documents."
-
-    def lines(self) -> Sequence[Any]:
-        """The documents."""
-        return [one.model_dump() for one in self.documents]
 
 
 class DocumentPlace(Output):
@@ -77,15 +70,9 @@ class DocumentPlace(Output):
 class DocumentText(DocumentPlace):
     """A document as it was last saved."""
 
+    agents_read = "text"
+
     text: str
-
-    def summary(self) -> str:
-        """Which document it is."""
-        return f"The text of {self.id!r} in project {self.project!r}."
-
-    def lines(self) -> Sequence[Any]:
-        """The text."""
-        return [self.text]
 
 
 class DocumentSaved(Output):
@@ -232,7 +219,7 @@ def list_projects(call: Call, asked: Nothing) -> ProjectList:
     "read",
     http="GET /documents/{project}",
     tag=TAG,
-    tool=Tool("list_documents", "List documents", "List the documents of one of the user's projects, with their size."),
+    tool=Tool("list_documents", "List the documents of one of the user's projects, with their size."),
     channel=Channel("document:list", by_project),
 )
 def list_documents(call: Call, asked: DocumentListing) -> DocumentList:
@@ -253,7 +240,6 @@ def delete_project(call: Call, asked: OfProject) -> ProjectDeleted:
     tag=TAG,
     tool=Tool(
         "search_documents",
-        "Search documents",
         "Find passages in the user's documents (novels, notes, manuals) by meaning and by words, the best first.",
     ),
 )
@@ -359,7 +345,7 @@ def save_document(call: Call, asked: DocumentSave) -> DocumentSaved:
     "read",
     http="GET /documents/{project}/{document:name}",
     tag=TAG,
-    tool=Tool("read_document", "Read a document", "Read the whole text of one of the user's documents."),
+    tool=Tool("read_document", "Read the whole text of one of the user's documents."),
 )
 def get_document(call: Call, asked: OfDocument) -> DocumentText:
     """A document with its text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -84,16 +83,14 @@ class MemoryOut(Output):
 class Remembered(MemoryOut):
     """What was remembered; until it is `embedded` only its words find it."""
 
+    agents_read = None
+
     embedded: bool
 
     def summary(self) -> str:
         """Where it is kept."""
         later = "" if self.embedded else " It is recalled by its words until the embedding model has read it."
         return f"Remembered in {self.collection} as {self.id!r}.{later}"
-
-    def lines(self) -> Sequence[Any]:
-        """Nothing: whoever asked wrote it."""
-        return []
 
 
 class MemoryList(Output):
@@ -109,14 +106,6 @@ class Forgotten(Output):
 
     forgotten: int
 
-    def summary(self) -> str:
-        """That it is gone."""
-        return f"Forgotten: {self.forgotten}."
-
-    def lines(self) -> Sequence[Any]:
-        """Nothing more."""
-        return []
-
 
 @operation(
     "write",
@@ -124,9 +113,7 @@ class Forgotten(Output):
     tag=TAG,
     status=201,
     tool=Tool(
-        "remember",
-        "Remember",
-        "Remember something for later conversations. Save what the user wants kept; never save secrets.",
+        "remember", "Remember something for later conversations. Save what the user wants kept; never save secrets."
     ),
 )
 def remember(call: Call, asked: Remember) -> Remembered:
@@ -146,11 +133,7 @@ def remember(call: Call, asked: Remember) -> Remembered:
     "read",
     http="POST /memory/recall",
     tag=TAG,
-    tool=Tool(
-        "recall",
-        "Recall",
-        "Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons.",
-    ),
+    tool=Tool("recall", "Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons."),
 )
 def recall(call: Call, asked: Recall) -> SearchOut:
     """What a question is about, the nearest first."""
@@ -183,7 +166,7 @@ def list_memories(call: Call, asked: MemoryListing) -> MemoryList:
     "write",
     http="DELETE /memory/{id:name}",
     tag=TAG,
-    tool=Tool("forget", "Forget", "Forget something that was remembered, by its id from recall.", destructive=True),
+    tool=Tool("forget", "Forget something that was remembered, by its id from recall.", destructive=True),
 )
 def forget(call: Call, asked: Forget) -> Forgotten:
     """Forget an entry, in one collection or in whichever has it."""

@@ -66,6 +66,7 @@ class Output(BaseModel):
 
     model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True, from_attributes=True)
     channel_names: ClassVar[Mapping[str, str]] = on_channels()
+    agents_read: ClassVar[str | None] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -89,8 +90,11 @@ class Output(BaseModel):
         return ""
 
     def lines(self) -> Sequence[Any]:
-        """What a model reads of this, one line each: texts, or plain data."""
-        return [self.model_dump(exclude_none=True)]
+        """What a model reads of this, one line each: texts, or data; the field `agents_read`, all of it, or nothing."""
+        if self.agents_read is None:
+            return []
+        found = getattr(self, self.agents_read) if self.agents_read else self
+        return found if isinstance(found, list) else [found]
 
 
 def _takes_whole(annotation: Any) -> bool:

@@ -73,7 +73,6 @@ class Tool:
     """An operation as a tool of agents (MCP); a model reads `description` to decide whether to call it."""
 
     name: str
-    title: str
     description: str
     destructive: bool = False
 

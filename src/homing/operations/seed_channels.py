@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from homing.operations.documents import OfDocument, OfProject, by_project
 from homing.operations.models import MAX_NAME, Input, Nothing, OffsetUnit, Output, Project
 from homing.operations.operation import Call, Channel, operation
 from homing.operations.problems import NO_NUL
-from homing.records import Hit, Mode, Notice, Retrieved
+from homing.records import Hit, Mode, Notice
 
 TAG = "channels"
 DEFAULT = "default"
@@ -271,7 +271,7 @@ def search_by_meaning(call: Call, asked: EmbeddingSearch) -> EmbeddingFound:
         results=[EmbeddingSearchResult(**_placed(hit), score=hit.score) for hit in found],
         mode="fts-fallback" if found.mode == "keyword" else found.mode,
         fallback=_fallback(found.reason, found.notice) if found.degraded or by_words else None,
-        took_ms=_took(found),
+        took_ms=found.timings.get("total_ms", 0.0),
     )
 
 
@@ -310,7 +310,7 @@ def search_by_words(call: Call, asked: WordSearch) -> WordsFound:
         )
         for hit in found.hits[: asked.limit]
     ]
-    return WordsFound(results=results, has_more=len(found) > asked.limit, took_ms=_took(found))
+    return WordsFound(results=results, has_more=len(found) > asked.limit, took_ms=found.timings.get("total_ms", 0.0))
 
 
 @operation("read", tag=TAG, channel=Channel("rag:retrieve"))
@@ -377,19 +377,12 @@ def _embedded(call: Call, seconds: float) -> bool:
 
 
 def _placed(hit: Hit) -> dict[str, Any]:
-    return {"chunk_id": hit.id, "text": hit.text} | {name: hit.metadata[name] for name in PLACE}
-
-
-PLACE = ("document_id", "project_id", "start_offset", "end_offset", "pending")
+    place = ("document_id", "project_id", "start_offset", "end_offset", "pending")
+    return {"chunk_id": hit.id, "text": hit.text} | {name: hit.metadata[name] for name in place}
 
 
 def _highlights(places: Any) -> list[Highlight]:
     return [Highlight(start=start, end=end) for start, end in places]
-
-
-def _took(found: Retrieved) -> float:
-    timings: Mapping[str, float] = found.timings
-    return timings.get("total_ms", 0.0)
 
 
 def _fallback(reason: str | None, notice: Notice | None) -> Fallback:
