@@ -160,7 +160,7 @@ def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
         assert data_of(call(server, "search_documents", query="提交"))["hits"] == []
         assert data_of(call(server, "recall", query="提交"))["hits"] == []
         answer = call(server, "find_devices", text="开灯")
-    assert (data_of(answer)["decision"], data_of(answer)["devices"]) == ("refuse", [])
+    assert (data_of(answer)["decision"], data_of(answer)["devices"]) == ("ask", [])
     assert "homing devices load" in text_of(answer)
 
 

@@ -5,7 +5,6 @@ Channels(app).invoke("embedding:search", {"projectId": "novel", "query": "孤独
 
 from homing.channels.dispatcher import Channels, Work
 from homing.channels.envelope import Envelope
-from homing.channels.messages import CHANNELS
-from homing.channels.schema import PROTOCOL_VERSION, schemas
+from homing.channels.messages import CHANNELS, PROTOCOL_VERSION, schemas
 
 __all__ = ["CHANNELS", "PROTOCOL_VERSION", "Channels", "Envelope", "Work", "schemas"]

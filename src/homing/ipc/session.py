@@ -53,22 +53,18 @@ class Session:
 
     def receive(self, message: Received | Rejected) -> None:
         """Take a message."""
+        call: Call | None = None
         try:
             if isinstance(message, Rejected):
                 raise ProtocolFault(f"refused: {message.reason}", PARSE_ERROR).to(id_at_head(message.head))
             call = read_call(message.body)
-            if call is None:
-                return
-            if call.id is None:
+            if call is not None and call.id is None:
                 self._notified(call)
-                return
-            try:
+            elif call is not None:
                 self._called(call, call.id, len(message.body))
-            except ProtocolFault as fault:
-                raise fault.to(call.id) from None
         except ProtocolFault as fault:
             log.warning("%s", fault)
-            self._send(fault.answer())
+            self._send((fault if call is None else fault.to(call.id)).answer())
 
     def cancel_all(self, *, slow_only: bool = False) -> None:
         """Answer what is under way with CANCELED, or only what is not quick."""
@@ -100,12 +96,13 @@ class Session:
                 task.cancel(_CANCELED)
         elif call.method == "exit":
             self._leave()
-        elif CHANNELS.get(call.method) is not None:
+        elif call.method in CHANNELS:
             log.warning("%s came without an id and was not done: send it as a request", call.method)
         else:
             log.debug("left alone: notification %r", call.method)
 
-    def _called(self, call: Call, request_id: Id, size: int) -> None:
+    def _called(self, call: Call, request_id: Id | None, size: int) -> None:
+        assert request_id is not None
         if call.method == "initialize":
             self._initialize(request_id, call.params)
         elif not self._initialized:

@@ -93,6 +93,5 @@ async def _coded(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Ha
         return answer
     if answer.get("structuredContent") is not None:
         return answer
-    message = "\n".join(block.get("text", "") for block in answer["content"])
-    coded = failed("NOT_FOUND", message)
+    coded = failed("NOT_FOUND", "\n".join(block.get("text", "") for block in answer["content"]))
     return {**answer, **coded.model_dump(mode="json", by_alias=True, include={"content", "structured_content"})}

@@ -14,9 +14,8 @@ from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import NOTICES
 from homing.errors import DimensionMismatch, EmbeddingError, ModelNotReady, StoreBusy
 from homing.operations.documents import OfDocument, OfProject, by_project
-from homing.operations.models import MAX_NAME, Input, Nothing, OffsetUnit, Output, Project
+from homing.operations.models import Input, Name, Nothing, OffsetUnit, Output, Project
 from homing.operations.operation import Call, Channel, operation
-from homing.operations.problems import NO_NUL
 from homing.records import Hit, Mode, Notice
 
 TAG = "channels"
@@ -37,13 +36,7 @@ class EmbeddingGenerate(Input):
     texts: list[Annotated[str, Field(min_length=1)]] = Field(
         min_length=1, max_length=2048, examples=[["他一个人守着灯塔", "She keeps the silver key."]]
     )
-    model: str = Field(
-        DEFAULT,
-        min_length=1,
-        max_length=MAX_NAME,
-        pattern=NO_NUL,
-        description="`default`, or the name of a model that is configured.",
-    )
+    model: Name = Field(DEFAULT, description="`default`, or the name of a model that is configured.")
     kind: Literal["document", "query"] = Field(
         "document", description="Whether the texts are searched, or are what is asked."
     )
@@ -305,8 +298,8 @@ def search_by_words(call: Call, asked: WordSearch) -> WordsFound:
         SearchFtsResult(
             **_placed(hit),
             snippet=hit.metadata["snippet"],
-            snippet_highlights=_highlights(hit.metadata["snippet_highlights"]),
-            highlights=_highlights(hit.metadata["highlights"]),
+            snippet_highlights=[Highlight(start=a, end=b) for a, b in hit.metadata["snippet_highlights"]],
+            highlights=[Highlight(start=a, end=b) for a, b in hit.metadata["highlights"]],
         )
         for hit in found.hits[: asked.limit]
     ]
@@ -379,10 +372,6 @@ def _embedded(call: Call, seconds: float) -> bool:
 def _placed(hit: Hit) -> dict[str, Any]:
     place = ("document_id", "project_id", "start_offset", "end_offset", "pending")
     return {"chunk_id": hit.id, "text": hit.text} | {name: hit.metadata[name] for name in place}
-
-
-def _highlights(places: Any) -> list[Highlight]:
-    return [Highlight(start=start, end=end) for start, end in places]
 
 
 def _fallback(reason: str | None, notice: Notice | None) -> Fallback:
