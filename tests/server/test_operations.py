@@ -22,6 +22,7 @@ from homing.operations import OPERATIONS, Call, Operation
 from tests.channels.ipc_process import IpcProcess
 from tests.mcp.furnished import call as call_tool
 from tests.mcp.furnished import data_of, error_of, with_client
+from tests.server.contents import NOVEL
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "list_projects": [{}],
@@ -57,6 +58,8 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "get_document": [{"project": "novel", "document": "ch2"}, {"project": "novel", "document": "ch9"}],
     "delete_document": [{"project": "novel", "document": "ch9"}],
+    "delete_project": [{"project": "无"}],
+    "save_document": [{"project": "novel", "document": "ch1", "text": NOVEL["ch1"]}],
     "rename_document": [
         {"project": "novel", "document": "ch9", "name": "x"},
         {"project": "novel", "document": "ch1", "name": "ch2"},
@@ -82,7 +85,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
 }
 """Requests that change nothing, by operation."""
 CHANGING = {
-    "delete_project", "save_document", "remember", "scan_skills", "put_home",
+    "remember", "scan_skills", "put_home",
     "change_default_model", "add_examples",
 }  # fmt: skip
 """Operations that are tried by the tests of their own routes."""

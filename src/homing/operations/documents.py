@@ -276,7 +276,9 @@ def _check_reindex(call: Call, asked: Reindex) -> None:
     "write",
     http="POST /documents/{project}/reindex",
     tag=TAG,
-    job=Job("reindex", lambda asked: "/".join(filter(None, (asked.project, asked.document))), check=_check_reindex),
+    job=Job(
+        "reindex", lambda asked: "/".join(filter(None, (asked.project, asked.document))) or "*", check=_check_reindex
+    ),
     channel=Channel("embedding:reindex"),
 )
 def reindex_documents(call: Call, asked: Reindex) -> ReindexOut:
