@@ -14,7 +14,7 @@ import homing
 from homing.app import Homing
 from homing.config import load
 from homing.mcp import Access, mcp_server
-from tests.mcp.furnished import call, data_of, error_of, text_of, with_client
+from tests.mcp.furnished import STORY, call, data_of, error_of, text_of, with_client
 from tests.skills.folders import front, write_skill
 
 TOOLS = {
@@ -97,6 +97,20 @@ def test_what_was_remembered_is_recalled_in_the_next_call(server: Any, text: str
     memories = data_of(call(server, "recall", query=query, collections=["observation"]))["hits"]
     assert saved["embedded"]
     assert (memories[0]["id"], memories[0]["text"], memories[0]["metadata"]["tags"]) == (saved["id"], text, ["test"])
+
+
+def test_what_was_forgotten_is_not_recalled(server: Any) -> None:
+    saved = data_of(call(server, "remember", text="暗号是紫色的大象", collection="learning"))
+    assert data_of(call(server, "forget", id=saved["id"])) == {"forgotten": 1}
+    found = data_of(call(server, "recall", query="紫色的大象", collections=["learning"]))["hits"]
+    assert saved["id"] not in [memory["id"] for memory in found]
+
+
+def test_documents_are_listed_and_read_whole(server: Any) -> None:
+    [document] = data_of(call(server, "list_documents", project="小说"))["documents"]
+    answer = call(server, "read_document", project="小说", document=document["id"])
+    assert data_of(answer)["text"] == STORY
+    assert STORY in text_of(answer)
 
 
 def test_a_session_is_recalled_alone(server: Any) -> None:

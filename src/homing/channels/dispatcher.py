@@ -17,7 +17,6 @@ from homing.channels.messages import CHANNELS, BoundChannel, as_message
 from homing.errors import HomingError, NotFound
 from homing.on_search import OnSearch, ignore_search
 from homing.operations import Call
-from homing.operations.models import Output
 from homing.operations.operation import Report, never, unreported
 from homing.operations.problems import refusal
 
@@ -81,7 +80,7 @@ class Channels:
         call = Call(self._app, self._app, report=work.progress, canceled=work.cancelled)
         call.go_on()
         self.open()
-        answer = partial(_answer, found, call, asked, work.on_search)
+        answer = partial(found.operation.answer, call, asked, work.on_search)
         if found.lane is not None and not found.writes:
             # It only has to come after what was sent before it, and keeps nobody behind it waiting.
             return answer
@@ -105,14 +104,6 @@ def checked(channel: BoundChannel, payload: Any) -> BaseModel:
         return channel.request.model_validate({} if payload is None else payload)
     except ValidationError as error:
         raise refusal(channel.name, channel.request, error) from None
-
-
-def _answer(channel: BoundChannel, call: Call, asked: BaseModel, on_search: OnSearch) -> BaseModel:
-    found = channel.operation.run(call, asked)
-    if isinstance(found, Output):
-        for search in found.searches():
-            on_search(*search)
-    return found
 
 
 def _envelope(channel: str, answer: Callable[[], BaseModel]) -> Envelope:

@@ -103,12 +103,8 @@ def _answer(operation: Operation, name: str, access: Access, arguments: dict[str
     call = Call(access.app, access.app, scope="write" if access.may_write else "read", patience=PATIENCE)
     if not call.may(operation.scope):
         raise Forbidden(f"this token may only read; {name} needs one that may write")
-    found = operation.run(call, _asked(operation.input, name, arguments))
-    if not isinstance(found, Output):
-        return said("", [found], found)
-    for search in found.searches():
-        access.on_search(*search)
-    return said(found.summary(), found.lines(), found)
+    found = operation.answer(call, _asked(operation.input, name, arguments), access.on_search)
+    return said(found.summary(), found.lines(), found) if isinstance(found, Output) else said("", [found], found)
 
 
 def _asked(kind: type[BaseModel], name: str, arguments: dict[str, Any]) -> BaseModel:

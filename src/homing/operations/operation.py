@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 from homing.app import OWNER, Homing
 from homing.errors import Canceled
+from homing.on_search import OnSearch
+from homing.operations.models import Output
 
 Scope = Literal["read", "write", "admin"]
 """What a caller must be allowed; each includes the ones before it."""
@@ -118,6 +120,14 @@ class Operation:
     def description(self) -> str:
         """What it does, for people."""
         return inspect.getdoc(self.run) or ""
+
+    def answer(self, call: Call, asked: Any, on_search: OnSearch) -> BaseModel:
+        """What it answers; `on_search` is told of every search that was answered with it."""
+        found = self.run(call, asked)
+        if isinstance(found, Output):
+            for search in found.searches():
+                on_search(*search)
+        return found
 
     @property
     def pace(self) -> Pace:

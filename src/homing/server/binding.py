@@ -14,7 +14,7 @@ from pydantic import RootModel, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
 
 from homing.operations import OPERATIONS, Operation
-from homing.operations.models import Input, Output
+from homing.operations.models import Input
 from homing.operations.problems import NO_NUL, ONE_PART
 from homing.server.access import Administering, Caller, Reading, Writing
 from homing.server.ordering import begin_job, call_of
@@ -118,8 +118,4 @@ def _answer(bound: Operation, caller: Caller, asked: Any) -> Any:
         caller.service.log_query(query)
     if bound.job is not None:
         return job_out(begin_job(bound, caller, asked).view)
-    found = bound.run(call_of(caller), asked)
-    if isinstance(found, Output):
-        for search in found.searches():
-            caller.service.metrics.on_search(*search)
-    return found
+    return bound.answer(call_of(caller), asked, caller.service.metrics.on_search)

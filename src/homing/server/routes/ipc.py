@@ -129,22 +129,22 @@ async def _done(request: Request, caller: Caller, channel: BoundChannel, payload
 
     stop = job.listen(happened)
     try:
-        while not job.ended:
+        while not (job.ended or caller.service.stopping.is_set()):
             with suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), LOOK_UP)
             news.clear()
-            if caller.service.stopping.is_set():
-                raise Overloaded(f"the server is about to end; the next one goes on with job {job.view.id}")
             if not job.ended and await request.is_disconnected():
                 job.cancel()
     finally:
         stop()
     view = job.view
-    if view.state == "cancelled":
-        raise Canceled("the request was canceled; what was done until then stays done")
+    if view.state == "done":
+        return succeeded(as_message(channel.operation.output.model_validate(view.result)))
     if view.error is not None:
         return {"ok": False, "error": {**view.error, "details": {"job": view.id}}}
-    return succeeded(as_message(channel.operation.output.model_validate(view.result)))
+    if caller.service.stopping.is_set():
+        raise Overloaded(f"the server is about to end; the next one goes on with job {view.id}")
+    raise Canceled("the request was canceled; what was done until then stays done")
 
 
 def _payload(body: bytes) -> Any:
