@@ -15,7 +15,7 @@ from homing.operations.operation import Call, Tool, operation
 from homing.records import Mode
 
 TAG = "devices"
-NO_HOME = "No home is loaded; load one with: homing devices load FILE"
+NO_HOME = "还没有设置家居 / No home is loaded; load one with: homing devices load FILE"
 
 EXAMPLE = {
     "devices": [
