@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ def channels_file() -> str:
     contract = schemas()
     lines = [
         "// Written by tools/typescript.py from the schemas of the channels; `homing ipc schema` prints those.",
+        'import type { Shape } from "./check.ts";',
         "",
         "/** The version of the protocol that these types belong to. */",
         f"export const PROTOCOL_VERSION = {contract['protocolVersion']};",
@@ -36,7 +38,14 @@ def channels_file() -> str:
     lines += ["/** The channels that tell places in a text, and can count them as JavaScript does. */"]
     lines += ["export const CHANNELS_WITH_OFFSETS = ["]
     lines += [f'  "{name}",' for name in with_offsets(contract)]
-    lines += ["] as const satisfies readonly ChannelName[];"]
+    lines += ["] as const satisfies readonly ChannelName[];", ""]
+    lines += ["/** The shape of what each channel answers with, by its name in `SHAPES`. */"]
+    lines += ["export const RESPONSES: Readonly<Record<ChannelName, string>> = {"]
+    lines += [f'  "{name}": "{typed(one["response"])}",' for name, one in contract["channels"].items()]
+    lines += ["};", "", "/** What arrives, for the check at run time. */"]
+    lines += ["export const SHAPES: Readonly<Record<string, Shape>> = {"]
+    lines += [f"  {name}: {json.dumps(shape(one))}," for name, one in arriving(contract).items()]
+    lines += ["};"]
     return "\n".join(lines) + "\n"
 
 
@@ -80,6 +89,33 @@ def typed(schema: Mapping[str, Any]) -> str:
     if schema["type"] == "object":
         return f"Record<string, {'unknown' if schema.get('additionalProperties', True) else 'never'}>"
     return PLAIN[schema["type"]]
+
+
+KEPT = ("type", "const", "enum", "required")
+
+
+def shape(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a schema is checked when an answer arrives."""
+    found = {key: schema[key] for key in KEPT if key in schema}
+    if "$ref" in schema:
+        found["$ref"] = typed(schema)
+    if "anyOf" in schema:
+        found["anyOf"] = [shape(one) for one in schema["anyOf"]]
+    if "items" in schema:
+        found["items"] = shape(schema["items"])
+    if "properties" in schema:
+        found["properties"] = {name: shape(one) for name, one in schema["properties"].items()}
+    return found
+
+
+def arriving(contract: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions that answers are made of."""
+    wanted = ["ChannelError", *(typed(one["response"]) for one in contract["channels"].values())]
+    for name in wanted:
+        inside = re.findall(r'"#/\$defs/(\w+)"', json.dumps(contract["$defs"][name]))
+        wanted += [one for one in inside if one not in wanted]
+    # A newer Homing may have more codes; who gets one that it does not know still has the message.
+    return {name: contract["$defs"][name] for name in sorted(wanted)} | {"ErrorCode": {"type": "string"}}
 
 
 def with_offsets(contract: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import homing
 from homing.channels import CHANNELS, Channels, schemas
-from homing.channels.rendering import as_json
+from homing.channels.envelope import as_json
 from homing.config import EmbeddingSettings, Settings
 from tests.effort import times
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homing.channels.rendering import as_json
+from homing.channels.envelope import as_json
 from homing.ipc.framing import Framing, MessageReader, Received, Rejected, framed
 from homing.ipc.rpc import ProtocolFault, id_at_head, read_call
 

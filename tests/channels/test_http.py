@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -19,7 +22,9 @@ from homing.server.application import create_app
 from homing.server.tokens import Tokens
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.channels.invoking import AFRAID, NOVEL, ask, save
+from tests.channels.unembedded import PARAGRAPHS, not_yet_embedded
 from tests.server.live import live
+from tests.server.process import serving
 
 LOOPBACK = "http://127.0.0.1"
 KEYWORDS_ONLY = Settings(embedding=EmbeddingSettings(provider=""))
@@ -165,6 +170,32 @@ def test_a_client_that_hangs_up_takes_its_reindex_back(tmp_path: Path) -> None:
                 time.sleep(1.2)
             assert ask(Channels(app), "embedding:status")["pending"] > 0
             api.always = None
+
+
+@pytest.mark.slow
+def test_a_reindex_is_a_job_that_the_next_server_goes_on_with(tmp_path: Path, api: LoopbackApi) -> None:
+    data = not_yet_embedded(tmp_path, api)
+    api.always = Fault(delay=0.5)
+    asked = {"projectId": "novel", "batchSize": 1}
+    with serving(data) as server, ThreadPoolExecutor(1) as pool:
+        reindex = f"{server.address}/ipc/embedding:reindex"
+        answering = pool.submit(httpx2.post, reindex, json=asked, timeout=300)
+        jobs: list[dict[str, Any]] = []
+        while not (jobs and jobs[0]["state"] == "running"):
+            jobs = httpx2.get(f"{server.address}/jobs", timeout=300).json()["jobs"]
+        [job] = jobs
+        assert (job["kind"], job["subject"]) == ("reindex", "novel")
+        again = httpx2.post(reindex, json=asked, timeout=300)
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "CONFLICT")
+        assert server.stop(signal.SIGTERM) == 0
+        answer = answering.result()
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
+        assert job["id"] in answer.json()["error"]["message"]
+    api.always = None
+    with serving(data) as server:
+        assert httpx2.get(f"{server.address}/jobs/{job['id']}/events", timeout=300).status_code == 200
+        done = httpx2.get(f"{server.address}/jobs/{job['id']}", timeout=300).json()
+    assert (done["state"], done["result"]["chunks"], done["result"]["waiting"]) == ("done", PARAGRAPHS, 0)
 
 
 def one_by_one(api: LoopbackApi) -> int:

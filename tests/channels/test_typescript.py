@@ -36,7 +36,7 @@ def test_node_speaks_with_homing_through_the_client() -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "pass 16" in done.stdout
+    assert "pass 17" in done.stdout
 
 
 @pytest.mark.slow

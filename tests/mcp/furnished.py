@@ -86,6 +86,12 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
     return data
 
 
+def first(result: CallToolResult) -> dict[str, Any]:
+    """What the first hit of a search is about."""
+    metadata: dict[str, Any] = data_of(result)["hits"][0]["metadata"]
+    return metadata
+
+
 def error_of(result: CallToolResult) -> dict[str, Any]:
     """The error of a call that must have failed; a model reads the code first."""
     assert result.is_error

@@ -23,7 +23,7 @@ def test_what_is_kept_is_found_by_words(tmp_path: Path, fault: str, caplog: pyte
             found = data_of(result)
             assert (found["mode"], found["degraded"]) == ("keyword", True)
             assert model.is_reason(found["reason"])
-            assert found["notice"] in text_of(result)
+            assert all(said in text_of(result) for said in found["notice"].values())
             assert len(warnings(caplog.records)) == before + 1
             return found
 
@@ -31,11 +31,11 @@ def test_what_is_kept_is_found_by_words(tmp_path: Path, fault: str, caplog: pyte
         app.devices.replace(HOME)
         kept = data_of(call(server, "remember", text="灯塔的钥匙在抽屉里"))
         assert not kept["embedded"]
-        assert [one["id"] for one in assert_by_words("recall", query="钥匙")["memories"]] == [kept["id"]]
-        for project in ("小说", ""):
+        assert [one["id"] for one in assert_by_words("recall", query="钥匙")["hits"]] == [kept["id"]]
+        for project in ("小说", None):
             found = assert_by_words("search_documents", query="灯塔", project=project)
-            assert [one["text"] for one in found["passages"]] == [STORY.split("\n\n")[0]]
-        acted = data_of(call(server, "find_devices", sentence="打开卧室的灯"))
+            assert [one["text"] for one in found["hits"]] == [STORY.split("\n\n")[0]]
+        acted = data_of(call(server, "find_devices", text="打开卧室的灯"))
         assert (acted["decision"], acted["degraded"]) == ("act", True)
-        assert data_of(call(server, "find_skills", query="提交"))["skills"] == []
+        assert data_of(call(server, "find_skills", query="提交"))["hits"] == []
         model.release()

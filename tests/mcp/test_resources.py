@@ -56,7 +56,7 @@ def test_what_is_not_there_is_an_error_that_names_it(server: Any, uri: str) -> N
 
 
 def test_what_a_tool_finds_leads_to_the_whole(server: Any) -> None:
-    passage = data_of(call(server, "search_documents", query="海鸥"))["passages"][0]
+    passage = data_of(call(server, "search_documents", query="海鸥"))["hits"][0]
     assert passage["text"] in read(server, passage["uri"])
 
 

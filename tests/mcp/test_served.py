@@ -13,7 +13,7 @@ import pytest
 from homing.database.sqlite import SqliteDatabase
 from homing.operations.operation import Scope
 from homing.server.tokens import Tokens
-from tests.mcp.furnished import call, data_of, error_of, furnish
+from tests.mcp.furnished import call, data_of, error_of, first, furnish
 from tests.mcp.test_http import as_user
 from tests.server.process import serving
 
@@ -35,8 +35,8 @@ def served(data: Path) -> Iterator[str]:
 def test_the_owner_on_this_machine_needs_no_token(tmp_path: Path) -> None:
     furnish(tmp_path).close()
     with served(tmp_path / "data") as url:
-        assert data_of(call(url, "find_skills", query="帮我提交代码", limit=1))["skills"][0]["name"] == "git-commit"
-        assert data_of(call(url, "search_documents", query="so lonely"))["passages"][0]["document"] == "第一章"
+        assert first(call(url, "find_skills", query="帮我提交代码", limit=1))["name"] == "git-commit"
+        assert first(call(url, "search_documents", query="so lonely"))["document_id"] == "第一章"
         assert data_of(call(url, "remember", text="用户喜欢绿茶"))["collection"] == "knowledge"
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         accepted = {"Accept": "application/json, text/event-stream"}
@@ -52,6 +52,6 @@ def test_a_token_decides_whose_data_is_reached_and_what_may_be_done(tmp_path: Pa
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         assert httpx2.post(url, json=body, headers=accepted).status_code == 401
         assert data_of(as_user(url, ann, "remember", text="安的暗号是蓝色"))["id"]
-        assert data_of(as_user(url, reader, "recall", query="暗号"))["memories"]
-        assert data_of(as_user(url, bob, "recall", query="暗号"))["memories"] == []
+        assert data_of(as_user(url, reader, "recall", query="暗号"))["hits"]
+        assert data_of(as_user(url, bob, "recall", query="暗号"))["hits"] == []
         assert error_of(as_user(url, reader, "remember", text="x"))["code"] == "FORBIDDEN"

@@ -59,8 +59,8 @@ def test_two_callers_never_see_each_others_data(tmp_path: Path) -> None:
         turn = iter([mine, theirs, theirs])
         server = mcp_server(lambda request: Access(next(turn)))
         call(server, "remember", text="我的秘密是蓝色")
-        assert data_of(call(server, "recall", query="秘密"))["memories"] == []
-        assert data_of(call(server, "search_documents", query="秘密"))["passages"] == []
+        assert data_of(call(server, "recall", query="秘密"))["hits"] == []
+        assert data_of(call(server, "search_documents", query="秘密"))["hits"] == []
 
 
 def test_the_server_part_has_it_too() -> None:

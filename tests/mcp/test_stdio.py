@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextResourceContents
 
 import homing
-from homing.mcp.addresses import document_uri
+from homing.operations.addresses import document_uri
 from tests.mcp.furnished import call, data_of, error_of, furnish, text_of, with_client
 
 pytestmark = pytest.mark.slow
@@ -54,16 +54,16 @@ def server(data: Path) -> StdioServerParameters:
 
 def test_a_client_finds_remembers_recalls_and_reads(server: StdioServerParameters) -> None:
     async def ask(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 6
+        assert len((await client.list_tools()).tools) == 9
         skills = await client.call_tool("find_skills", {"query": "帮我提交代码", "limit": 1})
-        assert data_of(skills)["skills"][0]["name"] == "git-commit"
+        assert data_of(skills)["hits"][0]["metadata"]["name"] == "git-commit"
         await client.call_tool("remember", {"text": "The user prefers 绿茶 to coffee ☕", "collection": "observation"})
         recalled = await client.call_tool("recall", {"query": "喝什么"})
-        assert data_of(recalled)["memories"][0]["text"] == "The user prefers 绿茶 to coffee ☕"
+        assert data_of(recalled)["hits"][0]["text"] == "The user prefers 绿茶 to coffee ☕"
         passages = await client.call_tool("search_documents", {"query": "the feeling of being alone"})
-        assert data_of(passages)["passages"][0]["document"] == "第一章"
-        devices = await client.call_tool("find_devices", {"sentence": "turn on the light in the bedroom"})
-        assert data_of(devices)["steps"][0]["devices"][0]["id"] == "light.bedside"
+        assert data_of(passages)["hits"][0]["metadata"]["document_id"] == "第一章"
+        devices = await client.call_tool("find_devices", {"text": "turn on the light in the bedroom"})
+        assert data_of(devices)["steps"][0]["candidates"][0]["id"] == "light.bedside"
         assert len((await client.list_resources()).resources) == 4
 
     with_client(server, ask)
@@ -71,13 +71,13 @@ def test_a_client_finds_remembers_recalls_and_reads(server: StdioServerParameter
 
 def test_what_was_remembered_outlives_the_process(server: StdioServerParameters) -> None:
     call(server, "remember", text="会议改到周四下午三点", id="meeting")
-    found = data_of(call(server, "recall", query="when is the meeting"))["memories"]
+    found = data_of(call(server, "recall", query="when is the meeting"))["hits"]
     assert found[0]["id"] == "meeting"
 
 
 def test_an_error_of_the_tool_leaves_the_server_running(server: StdioServerParameters) -> None:
     async def ask(client: Client) -> None:
-        assert error_of(await client.call_tool("get_skill", {"skill": "none"}))["code"] == "NOT_FOUND"
+        assert error_of(await client.call_tool("get_skill", {"id": "none"}))["code"] == "NOT_FOUND"
         assert data_of(await client.call_tool("recall", {"query": "会议"}))["mode"] == "hybrid"
 
     with_client(server, ask)
@@ -144,9 +144,9 @@ def test_half_an_emoji_in_a_document_ends_neither_the_answer_nor_the_session(tmp
         [content] = (await client.read_resource(document_uri("日记", "周一"))).contents
         assert isinstance(content, TextResourceContents)
         assert content.text == shown
-        for arguments in ({"query": "钥匙"}, {"query": "where is the key", "mode": "semantic", "threshold": 0}):
+        for arguments in ({"query": "钥匙"}, {"query": "where is the key", "mode": "semantic", "min_score": 0}):
             found = await client.call_tool("search_documents", arguments)
-            assert data_of(found)["passages"][0]["text"] == shown
+            assert data_of(found)["hits"][0]["text"] == shown
             assert shown in text_of(found)
 
     command = ["-c", RUN, "mcp", "--data", str(tmp_path / "data")]
@@ -181,7 +181,7 @@ def test_what_was_remembered_survives_a_kill(tmp_path: Path) -> None:
     again = StdioServerParameters(
         command=sys.executable, args=["-c", RUN, "mcp", "--data", str(data)], env=environment()
     )
-    found = data_of(call(again, "recall", query="什么时候开发票"))["memories"]
+    found = data_of(call(again, "recall", query="什么时候开发票"))["hits"]
     assert [memory["text"] for memory in found] == ["发票在每月第一个工作日开出"]
 
 

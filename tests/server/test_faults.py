@@ -52,6 +52,7 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
 
     assert len(ask("PUT", "/documents/novel/ch1", text=STORY)["changed"]) == 1
     entry = ask("POST", "/memory/remember", text="灯塔的钥匙在抽屉里")
+    assert entry.pop("embedded") is False
     assert ask("PUT", "/devices", **HOME)["added"]
     assert [one["id"] for one in ask("GET", "/documents")["projects"]] == ["novel"]
     assert ask("GET", "/documents/novel/ch1")["text"] == STORY

@@ -71,7 +71,7 @@ def test_a_search_is_counted_whichever_door_it_came_through(
         ("find_skills", {"query": "帮我提交代码"}, "skills"),
         ("search_documents", {"query": "loud market"}, "documents"),
         ("recall", {"query": "花生"}, "memory"),
-        ("find_devices", {"sentence": "打开主灯"}, "devices"),
+        ("find_devices", {"text": "打开主灯"}, "devices"),
     ],
 )
 def test_a_search_of_an_agent_is_counted(client: TestClient, tool: str, arguments: dict[str, str], source: str) -> None:

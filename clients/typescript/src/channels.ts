@@ -1,15 +1,15 @@
 // Written by tools/typescript.py from the schemas of the channels; `homing ipc schema` prints those.
+import type { Shape } from "./check.ts";
 
 /** The version of the protocol that these types belong to. */
 export const PROTOCOL_VERSION = 1;
 
-/** A paragraph: `text` is `document.slice(startOffset, endOffset)`. */
-export interface DocumentChunk {
+/** A paragraph: `text` is what stands between the two offsets. `embedding` is there where it was asked for. */
+export interface ChunkEntry {
   id: string;
   documentId: string;
   projectId: string;
   text: string;
-  /** null while it is pending, or where it was not asked for. */
   embedding: number[] | null;
   startOffset: number;
   endOffset: number;
@@ -18,7 +18,7 @@ export interface DocumentChunk {
   pending: boolean;
 }
 
-/** Ask for the paragraphs of a document. */
+/** A document, and how its paragraphs are to be told. */
 export interface DocumentChunksRequest {
   projectId: string;
   documentId: string;
@@ -28,12 +28,12 @@ export interface DocumentChunksRequest {
   offsetUnit?: "characters" | "utf-16";
 }
 
-/** The paragraphs in the order of the text. */
+/** The paragraphs of a document, in order. */
 export interface DocumentChunksResponse {
-  chunks: DocumentChunk[];
+  chunks: ChunkEntry[];
 }
 
-/** Forget a document with its paragraphs and vectors. Deleting what is not there is fine. */
+/** A document of a project. */
 export interface DocumentDeleteRequest {
   projectId: string;
   documentId: string;
@@ -45,62 +45,65 @@ export interface DocumentDeleteResponse {
   deleted: boolean;
 }
 
-/** A document. */
+/** A document without its text. */
 export interface DocumentEntry {
   documentId: string;
   projectId: string;
   characters: number;
   chunks: number;
-  /** How many paragraphs wait for their embedding. */
   pending: number;
   /** Milliseconds since 1970, as Date.now() counts. */
   updatedAt: number;
 }
 
-/** Ask which documents a project has. */
+/** A page of the documents of a project. */
 export interface DocumentListRequest {
   projectId: string;
+  /** Default: 10000. */
+  limit?: number;
+  /** Default: 0. */
+  offset?: number;
 }
 
-/** The documents by id. A project that does not exist has none. */
+/** The documents of a project, by name. */
 export interface DocumentListResponse {
   documents: DocumentEntry[];
 }
 
-/** Take a document to another project, under its name. Its chunks keep their ids; nothing is embedded again. */
+/** The project that a document goes to. */
 export interface DocumentMoveRequest {
   projectId: string;
   documentId: string;
   toProjectId: string;
 }
 
-/** Where it is now. */
+/** Where a document is now. */
 export interface DocumentMoveResponse {
   projectId: string;
   documentId: string;
 }
 
-/** Give a document another name. Its chunks keep their ids, and nothing is embedded again. */
+/** The new name of a document. */
 export interface DocumentRenameRequest {
   projectId: string;
   documentId: string;
   newDocumentId: string;
 }
 
-/** Where it is now. */
+/** Where a document is now. */
 export interface DocumentRenameResponse {
   projectId: string;
   documentId: string;
 }
 
-/** Keep a document as it is now; an editor sends this at every autosave. */
+/** The text of a document, whole. */
 export interface DocumentSaveRequest {
   projectId: string;
   documentId: string;
   text: string;
 }
 
-/** What became of its paragraphs, as chunk ids. Only the changed ones are embedded, in the background. */
+/** What a save did to the paragraphs, as chunk ids; only `changed` ones are embedded. */
 export interface DocumentSaveResponse {
   changed: string[];
   unchanged: string[];
@@ -108,7 +111,7 @@ export interface DocumentSaveResponse {
   removed: string[];
 }
 
-/** Ask for the text of a document. */
+/** A document of a project. */
 export interface DocumentTextRequest {
   projectId: string;
   documentId: string;
@@ -119,7 +122,7 @@ export interface DocumentTextResponse {
   text: string;
 }
 
-/** Turn texts into vectors. */
+/** Texts to embed. */
 export interface EmbeddingGenerateRequest {
   texts: string[];
   /** `default`, or the name of a model that is configured. Default: "default". */
@@ -138,7 +141,7 @@ export interface EmbeddingGenerateResponse {
   embeddings: number[][];
 }
 
-/** Bring the index in order: embed what has no vector, one of another model, or a damaged one. */
+/** What to look through: a document, a project, or everything. */
 export interface EmbeddingReindexRequest {
   /** null: every project. Default: null. */
   projectId?: string | null;
@@ -148,22 +151,18 @@ export interface EmbeddingReindexRequest {
   batchSize?: number;
 }
 
-/** What was done. */
+/** What a reindex did: chunks that got a vector, damaged ones among them, entries of no chunk, and what waits. */
 export interface EmbeddingReindexResponse {
   documents: number;
-  /** How many paragraphs were looked at. */
   chunks: number;
-  /** How many of them had to be embedded. */
   embedded: number;
-  /** How many of those because their vector was damaged. */
   repaired: number;
-  /** How many entries of the index belonged to no paragraph. */
   removed: number;
-  /** How many still have no vector, because the model did not answer. */
   pending: number;
+  canceled: boolean;
 }
 
-/** Find the paragraphs of a project that a text is about. */
+/** A text, and how to look for the paragraphs that it is about. */
 export interface EmbeddingSearchRequest {
   projectId: string;
   query: string;
@@ -179,28 +178,28 @@ export interface EmbeddingSearchRequest {
 
 /** The paragraphs, best first. */
 export interface EmbeddingSearchResponse {
-  results: EmbeddingSearchResult[];
   mode: "semantic" | "hybrid" | "fts-fallback";
   /** Why words answered in place of the meaning; null where they did not. */
   fallback: Fallback | null;
+  results: EmbeddingSearchResult[];
   tookMs: number;
 }
 
-/** A paragraph. */
+/** A paragraph that was found. */
 export interface EmbeddingSearchResult {
   chunkId: string;
   documentId: string;
   projectId: string;
   text: string;
-  /** How near in meaning, 0 to 1; null where only words found it. */
-  score: number | null;
   startOffset: number;
   endOffset: number;
   /** Whether it still waits for its embedding; words find it until then. */
   pending: boolean;
+  /** How near in meaning, 0 to 1; null where only words found it. */
+  score: number | null;
 }
 
-/** Ask which model there is and how much waits for it. */
+/** What to report on, and for how long to wait until there is nothing more to do. */
 export interface EmbeddingStatusRequest {
   /** null: every project. Default: null. */
   projectId?: string | null;
@@ -241,30 +240,28 @@ export interface ModelProblem {
   message: string;
 }
 
-/** Forget a project with all its documents. */
+/** A project. */
 export interface ProjectDeleteRequest {
   projectId: string;
 }
 
-/** What became of it. */
+/** How many documents the project had. */
 export interface ProjectDeleteResponse {
-  /** How many documents it had. */
   documents: number;
 }
 
-/** A project. */
+/** A project; `pending` chunks wait for their vector and are found by their words. */
 export interface ProjectEntry {
   projectId: string;
   documents: number;
   chunks: number;
-  /** How many paragraphs wait for their embedding. */
   pending: number;
 }
 
-/** Ask which projects there are. */
+/** Nothing to choose. */
 export type ProjectListRequest = Record<string, never>;
 
-/** The projects by id. */
+/** The projects, by name. */
 export interface ProjectListResponse {
   projects: ProjectEntry[];
 }
@@ -279,20 +276,20 @@ export interface RagChunk {
   tokenEstimate: number;
 }
 
-/** Ask for the configuration. */
+/** Nothing to choose. */
 export type RagConfigGetRequest = Record<string, never>;
 
-/** The configuration as it is. */
+/** What holds for `rag:retrieve` where a request does not say otherwise. */
 export interface RagConfigGetResponse {
   /** How many paragraphs at most. Default: 5. */
-  topK?: number;
+  topK: number;
   /** Paragraphs that score less are left out. Default: 0.7. */
-  minScore?: number;
+  minScore: number;
   /** What they may cost a language model together. Default: 1500. */
-  maxTokens?: number;
+  maxTokens: number;
 }
 
-/** Change a part of the configuration; what is null or not sent stays as it is. */
+/** What is to change; what is null or not sent stays as it is. */
 export interface RagConfigUpdateRequest {
   /** Default: null. */
   topK?: number | null;
@@ -302,17 +299,17 @@ export interface RagConfigUpdateRequest {
   maxTokens?: number | null;
 }
 
-/** The configuration from now on. */
+/** What holds for `rag:retrieve` where a request does not say otherwise. */
 export interface RagConfigUpdateResponse {
   /** How many paragraphs at most. Default: 5. */
-  topK?: number;
+  topK: number;
   /** Paragraphs that score less are left out. Default: 0.7. */
-  minScore?: number;
+  minScore: number;
   /** What they may cost a language model together. Default: 1500. */
-  maxTokens?: number;
+  maxTokens: number;
 }
 
-/** Retrieve what a language model should know. What is not sent is as `rag:config:get` tells it. */
+/** What is being written. What is not sent is as `rag:config:get` tells it. */
 export interface RagRetrieveRequest {
   projectId: string;
   query: string;
@@ -326,16 +323,16 @@ export interface RagRetrieveRequest {
 
 /** The paragraphs, nearest first, within the budget. Nothing found is an empty list, never an error. */
 export interface RagRetrieveResponse {
+  mode: "semantic" | "fts-fallback";
+  /** Why words answered in place of the meaning; null where they did not. */
+  fallback: Fallback | null;
   chunks: RagChunk[];
   usedTokens: number;
   /** Whether the budget left something out. */
   truncated: boolean;
-  mode: "semantic" | "fts-fallback";
-  /** Why words answered in place of the meaning; null where they did not. */
-  fallback: Fallback | null;
 }
 
-/** Find the paragraphs of a project that hold words; a phrase in quotes is found as it stands. */
+/** Words to find; a phrase in quotes is found as it stands. */
 export interface SearchFtsQueryRequest {
   projectId: string;
   query: string;
@@ -351,7 +348,7 @@ export interface SearchFtsQueryRequest {
 export interface SearchFtsQueryResponse {
   results: SearchFtsResult[];
   /** Default: "fts". */
-  mode?: "fts";
+  mode: "fts";
   /** Whether a next page has something on it. */
   hasMore: boolean;
   tookMs: number;
@@ -365,18 +362,18 @@ export interface SearchFtsResult {
   text: string;
   startOffset: number;
   endOffset: number;
+  /** Whether it still waits for its embedding; words find it until then. */
+  pending: boolean;
   /** About 120 characters around the first word that was found, on one line. */
   snippet: string;
   /** Where the words stand in the snippet. */
   snippetHighlights: Highlight[];
   /** Where the words stand in the document. */
   highlights: Highlight[];
-  /** Whether it still waits for its embedding. */
-  pending: boolean;
 }
 
 /** Stable; programs may rely on it. */
-export type ErrorCode = "BACKPRESSURE" | "CANCELED" | "CONFIG_INVALID" | "EMBEDDING_DIMENSION_MISMATCH" | "EMBEDDING_FAILED" | "INTERNAL" | "INVALID_ARGUMENT" | "INVALID_KEY" | "LANCE_SEARCH_ERROR" | "MALFORMED_ANSWER" | "MISSING_EXTRA" | "MODEL_MISMATCH" | "MODEL_NOT_READY" | "MODEL_UNKNOWN" | "NOT_FOUND" | "PROVIDER_UNAVAILABLE" | "RATE_LIMITED" | "RETRIEVAL_FAILED" | "STORE_BUSY" | "STORE_CLOSED" | "STORE_CORRUPT" | "STORE_ERROR" | "STORE_READ_ONLY" | "STORE_TOO_NEW" | "STORE_TOO_OLD" | "STORE_UNAVAILABLE" | "TEXT_TOO_LONG" | "TIMEOUT" | "UNKNOWN_PROVIDER";
+export type ErrorCode = "BACKPRESSURE" | "CANCELED" | "CONFIG_INVALID" | "CONFLICT" | "EMBEDDING_DIMENSION_MISMATCH" | "EMBEDDING_FAILED" | "INTERNAL" | "INVALID_ARGUMENT" | "INVALID_KEY" | "LANCE_SEARCH_ERROR" | "MALFORMED_ANSWER" | "MISSING_EXTRA" | "MODEL_MISMATCH" | "MODEL_NOT_READY" | "MODEL_UNKNOWN" | "NOT_FOUND" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "RATE_LIMITED" | "RETRIEVAL_FAILED" | "STORE_BUSY" | "STORE_CLOSED" | "STORE_CORRUPT" | "STORE_ERROR" | "STORE_READ_ONLY" | "STORE_TOO_NEW" | "STORE_TOO_OLD" | "STORE_UNAVAILABLE" | "TEXT_TOO_LONG" | "TIMEOUT" | "UNKNOWN_PROVIDER";
 
 /** Why a request could not be served. */
 export interface ChannelError {
@@ -389,47 +386,100 @@ export interface ChannelError {
 
 /** Every channel with what it takes and what it gives. */
 export interface Channels {
+  /** The projects. */
+  "project:list": { request: ProjectListRequest; response: ProjectListResponse };
+  /** The documents of a project; none where there is no such project. */
+  "document:list": { request: DocumentListRequest; response: DocumentListResponse };
+  /** Delete a project with everything in it. */
+  "project:delete": { request: ProjectDeleteRequest; response: ProjectDeleteResponse };
+  /** Find paragraphs whose vector is missing, out of date or damaged, and embed those, by a job. */
+  "embedding:reindex": { request: EmbeddingReindexRequest; response: EmbeddingReindexResponse };
+  /** The paragraphs of a document, and which of them wait for their vector. */
+  "document:chunks": { request: DocumentChunksRequest; response: DocumentChunksResponse };
+  /** Give a document another name. Its paragraphs keep their ids, and nothing is embedded again. */
+  "document:rename": { request: DocumentRenameRequest; response: DocumentRenameResponse };
+  /** Take a document to another project. Its paragraphs keep their ids, and nothing is embedded again. */
+  "document:move": { request: DocumentMoveRequest; response: DocumentMoveResponse };
+  /** Save a document. It is on disk and found by its words when this answers; new paragraphs are embedded after. */
+  "document:save": { request: DocumentSaveRequest; response: DocumentSaveResponse };
   /** Turn texts into vectors. */
   "embedding:generate": { request: EmbeddingGenerateRequest; response: EmbeddingGenerateResponse };
-  /** Find the paragraphs of a project that a text is about. */
+  /** Find the paragraphs of a project that a text is about; by words where the model does not answer. */
   "embedding:search": { request: EmbeddingSearchRequest; response: EmbeddingSearchResponse };
-  /** Bring the index in order: embed what has no vector, one of another model, or a damaged one. */
-  "embedding:reindex": { request: EmbeddingReindexRequest; response: EmbeddingReindexResponse };
-  /** Ask which model there is and how much waits for it. */
+  /** Tell which model there is and how much waits for it, at once or when nothing waits any more. */
   "embedding:status": { request: EmbeddingStatusRequest; response: EmbeddingStatusResponse };
-  /** Find the paragraphs of a project that hold words; a phrase in quotes is found as it stands. */
+  /** Find the paragraphs of a project that hold words, a page at a time. */
   "search:fts:query": { request: SearchFtsQueryRequest; response: SearchFtsQueryResponse };
   /** Retrieve what a language model should know. What is not sent is as `rag:config:get` tells it. */
   "rag:retrieve": { request: RagRetrieveRequest; response: RagRetrieveResponse };
-  /** Ask for the configuration. */
+  /** What holds for `rag:retrieve` where a request does not say otherwise. */
   "rag:config:get": { request: RagConfigGetRequest; response: RagConfigGetResponse };
-  /** Change a part of the configuration; what is null or not sent stays as it is. */
+  /** Change a part of the configuration, and keep it; what is null or not sent stays as it is. */
   "rag:config:update": { request: RagConfigUpdateRequest; response: RagConfigUpdateResponse };
-  /** Keep a document as it is now; an editor sends this at every autosave. */
-  "document:save": { request: DocumentSaveRequest; response: DocumentSaveResponse };
-  /** Forget a document with its paragraphs and vectors. Deleting what is not there is fine. */
-  "document:delete": { request: DocumentDeleteRequest; response: DocumentDeleteResponse };
-  /** Give a document another name. Its chunks keep their ids, and nothing is embedded again. */
-  "document:rename": { request: DocumentRenameRequest; response: DocumentRenameResponse };
-  /** Take a document to another project, under its name. Its chunks keep their ids; nothing is embedded again. */
-  "document:move": { request: DocumentMoveRequest; response: DocumentMoveResponse };
-  /** Ask which documents a project has. */
-  "document:list": { request: DocumentListRequest; response: DocumentListResponse };
-  /** Ask for the text of a document. */
+  /** The text of a document, character by character as it was saved. */
   "document:text": { request: DocumentTextRequest; response: DocumentTextResponse };
-  /** Ask for the paragraphs of a document. */
-  "document:chunks": { request: DocumentChunksRequest; response: DocumentChunksResponse };
-  /** Ask which projects there are. */
-  "project:list": { request: ProjectListRequest; response: ProjectListResponse };
-  /** Forget a project with all its documents. */
-  "project:delete": { request: ProjectDeleteRequest; response: ProjectDeleteResponse };
+  /** Delete a document with its paragraphs and vectors. Deleting what is not there is fine. */
+  "document:delete": { request: DocumentDeleteRequest; response: DocumentDeleteResponse };
 }
 
 export type ChannelName = keyof Channels;
 
 /** The channels that tell places in a text, and can count them as JavaScript does. */
 export const CHANNELS_WITH_OFFSETS = [
+  "document:chunks",
   "embedding:search",
   "search:fts:query",
-  "document:chunks",
 ] as const satisfies readonly ChannelName[];
+
+/** The shape of what each channel answers with, by its name in `SHAPES`. */
+export const RESPONSES: Readonly<Record<ChannelName, string>> = {
+  "project:list": "ProjectListResponse",
+  "document:list": "DocumentListResponse",
+  "project:delete": "ProjectDeleteResponse",
+  "embedding:reindex": "EmbeddingReindexResponse",
+  "document:chunks": "DocumentChunksResponse",
+  "document:rename": "DocumentRenameResponse",
+  "document:move": "DocumentMoveResponse",
+  "document:save": "DocumentSaveResponse",
+  "embedding:generate": "EmbeddingGenerateResponse",
+  "embedding:search": "EmbeddingSearchResponse",
+  "embedding:status": "EmbeddingStatusResponse",
+  "search:fts:query": "SearchFtsQueryResponse",
+  "rag:retrieve": "RagRetrieveResponse",
+  "rag:config:get": "RagConfigGetResponse",
+  "rag:config:update": "RagConfigUpdateResponse",
+  "document:text": "DocumentTextResponse",
+  "document:delete": "DocumentDeleteResponse",
+};
+
+/** What arrives, for the check at run time. */
+export const SHAPES: Readonly<Record<string, Shape>> = {
+  ChannelError: {"type": "object", "required": ["code", "message", "details"], "properties": {"code": {"$ref": "ErrorCode"}, "message": {"type": "string"}, "details": {"type": "object"}}},
+  ChunkEntry: {"type": "object", "required": ["id", "documentId", "projectId", "text", "embedding", "startOffset", "endOffset", "updatedAt", "pending"], "properties": {"id": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "embedding": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}]}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "updatedAt": {"type": "integer"}, "pending": {"type": "boolean"}}},
+  DocumentChunksResponse: {"type": "object", "required": ["chunks"], "properties": {"chunks": {"type": "array", "items": {"$ref": "ChunkEntry"}}}},
+  DocumentDeleteResponse: {"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "boolean"}}},
+  DocumentEntry: {"type": "object", "required": ["documentId", "projectId", "characters", "chunks", "pending", "updatedAt"], "properties": {"documentId": {"type": "string"}, "projectId": {"type": "string"}, "characters": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}, "updatedAt": {"type": "integer"}}},
+  DocumentListResponse: {"type": "object", "required": ["documents"], "properties": {"documents": {"type": "array", "items": {"$ref": "DocumentEntry"}}}},
+  DocumentMoveResponse: {"type": "object", "required": ["projectId", "documentId"], "properties": {"projectId": {"type": "string"}, "documentId": {"type": "string"}}},
+  DocumentRenameResponse: {"type": "object", "required": ["projectId", "documentId"], "properties": {"projectId": {"type": "string"}, "documentId": {"type": "string"}}},
+  DocumentSaveResponse: {"type": "object", "required": ["changed", "unchanged", "moved", "removed"], "properties": {"changed": {"type": "array", "items": {"type": "string"}}, "unchanged": {"type": "array", "items": {"type": "string"}}, "moved": {"type": "array", "items": {"type": "string"}}, "removed": {"type": "array", "items": {"type": "string"}}}},
+  DocumentTextResponse: {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
+  EmbeddingGenerateResponse: {"type": "object", "required": ["model", "dimensions", "embeddings"], "properties": {"model": {"type": "string"}, "dimensions": {"type": "integer"}, "embeddings": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}}},
+  EmbeddingReindexResponse: {"type": "object", "required": ["documents", "chunks", "embedded", "repaired", "removed", "pending", "canceled"], "properties": {"documents": {"type": "integer"}, "chunks": {"type": "integer"}, "embedded": {"type": "integer"}, "repaired": {"type": "integer"}, "removed": {"type": "integer"}, "pending": {"type": "integer"}, "canceled": {"type": "boolean"}}},
+  EmbeddingSearchResponse: {"type": "object", "required": ["mode", "fallback", "results", "tookMs"], "properties": {"mode": {"type": "string", "enum": ["semantic", "hybrid", "fts-fallback"]}, "fallback": {"anyOf": [{"$ref": "Fallback"}, {"type": "null"}]}, "results": {"type": "array", "items": {"$ref": "EmbeddingSearchResult"}}, "tookMs": {"type": "number"}}},
+  EmbeddingSearchResult: {"type": "object", "required": ["chunkId", "documentId", "projectId", "text", "startOffset", "endOffset", "pending", "score"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "pending": {"type": "boolean"}, "score": {"anyOf": [{"type": "number"}, {"type": "null"}]}}},
+  EmbeddingStatusResponse: {"type": "object", "required": ["model", "dimensions", "problem", "pending"], "properties": {"model": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "dimensions": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "problem": {"anyOf": [{"$ref": "ModelProblem"}, {"type": "null"}]}, "pending": {"type": "integer"}}},
+  ErrorCode: {"type": "string"},
+  Fallback: {"type": "object", "required": ["reason", "notice", "noticeEn"], "properties": {"reason": {"type": "string"}, "notice": {"type": "string"}, "noticeEn": {"type": "string"}}},
+  Highlight: {"type": "object", "required": ["start", "end"], "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}}},
+  ModelProblem: {"type": "object", "required": ["code", "message"], "properties": {"code": {"type": "string"}, "message": {"type": "string"}}},
+  ProjectDeleteResponse: {"type": "object", "required": ["documents"], "properties": {"documents": {"type": "integer"}}},
+  ProjectEntry: {"type": "object", "required": ["projectId", "documents", "chunks", "pending"], "properties": {"projectId": {"type": "string"}, "documents": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}}},
+  ProjectListResponse: {"type": "object", "required": ["projects"], "properties": {"projects": {"type": "array", "items": {"$ref": "ProjectEntry"}}}},
+  RagChunk: {"type": "object", "required": ["chunkId", "documentId", "text", "score", "tokenEstimate"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "text": {"type": "string"}, "score": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "tokenEstimate": {"type": "integer"}}},
+  RagConfigGetResponse: {"type": "object", "required": ["topK", "minScore", "maxTokens"], "properties": {"topK": {"type": "integer"}, "minScore": {"type": "number"}, "maxTokens": {"type": "integer"}}},
+  RagConfigUpdateResponse: {"type": "object", "required": ["topK", "minScore", "maxTokens"], "properties": {"topK": {"type": "integer"}, "minScore": {"type": "number"}, "maxTokens": {"type": "integer"}}},
+  RagRetrieveResponse: {"type": "object", "required": ["mode", "fallback", "chunks", "usedTokens", "truncated"], "properties": {"mode": {"type": "string", "enum": ["semantic", "fts-fallback"]}, "fallback": {"anyOf": [{"$ref": "Fallback"}, {"type": "null"}]}, "chunks": {"type": "array", "items": {"$ref": "RagChunk"}}, "usedTokens": {"type": "integer"}, "truncated": {"type": "boolean"}}},
+  SearchFtsQueryResponse: {"type": "object", "required": ["results", "mode", "hasMore", "tookMs"], "properties": {"results": {"type": "array", "items": {"$ref": "SearchFtsResult"}}, "mode": {"type": "string", "const": "fts"}, "hasMore": {"type": "boolean"}, "tookMs": {"type": "number"}}},
+  SearchFtsResult: {"type": "object", "required": ["chunkId", "documentId", "projectId", "text", "startOffset", "endOffset", "pending", "snippet", "snippetHighlights", "highlights"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "pending": {"type": "boolean"}, "snippet": {"type": "string"}, "snippetHighlights": {"type": "array", "items": {"$ref": "Highlight"}}, "highlights": {"type": "array", "items": {"$ref": "Highlight"}}}},
+};

@@ -3,8 +3,9 @@
  * One message is one line of JSON (JSON-RPC 2.0). No dependencies.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { CHANNELS_WITH_OFFSETS, PROTOCOL_VERSION } from "./channels.ts";
+import { CHANNELS_WITH_OFFSETS, PROTOCOL_VERSION, RESPONSES, SHAPES } from "./channels.ts";
 import type { ChannelError, ChannelName, Channels, ErrorCode } from "./channels.ts";
+import { mismatch } from "./check.ts";
 
 /** What a channel answers, as it crosses Electron's bridge: an Error thrown there would lose its code. */
 export type Envelope<Data> = { ok: true; data: Data } | { ok: false; error: ClientError };
@@ -161,7 +162,7 @@ export class HomingClient {
   ): Promise<Envelope<Channels[Name]["response"]>> {
     const params = counted.has(channel) ? { offsetUnit: "utf-16", ...request } : request;
     try {
-      return (await this.#call(channel, params, options)) as Envelope<Channels[Name]["response"]>;
+      return checked(channel, await this.#call(channel, params, options));
     } catch (error) {
       if (!(error instanceof HomingError)) throw error;
       return { ok: false, error: { code: error.code, message: error.message, details: error.details } };
@@ -234,6 +235,17 @@ export class HomingClient {
     this.#gone ??= new HomingError({ code, message, details: { log: [...this.#log] } });
     for (const id of [...this.#waiting.keys()]) this.#settle(id)?.reject(this.#gone);
   }
+}
+
+/** The envelope, where it is one and holds what the channel answers with; an error that says what is wrong elsewhere. */
+function checked<Name extends ChannelName>(channel: Name, answer: unknown): Envelope<Channels[Name]["response"]> {
+  const envelope = answer as Envelope<Channels[Name]["response"]>;
+  const shape = envelope?.ok === false ? "ChannelError" : RESPONSES[channel];
+  const inside = envelope?.ok === false ? envelope.error : envelope?.data;
+  const wrong = typeof envelope?.ok === "boolean" ? mismatch(inside, { $ref: shape }, SHAPES) : "it is no envelope";
+  if (wrong === undefined) return envelope;
+  const message = `the answer of ${channel} is not what it should be: ${wrong}; use a client of the same version`;
+  return { ok: false, error: { code: "PROTOCOL_ERROR", message, details: { channel } } };
 }
 
 function takenBack(signal: AbortSignal): HomingError {

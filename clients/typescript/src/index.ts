@@ -1,3 +1,4 @@
 export * from "./channels.ts";
+export * from "./check.ts";
 export * from "./client.ts";
 export * from "./electron.ts";

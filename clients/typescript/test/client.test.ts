@@ -227,6 +227,33 @@ test("another version, and another program, are told apart", async () => {
   await assert.rejects(HomingClient.start(other), code("PROTOCOL_ERROR"));
 });
 
+test("an answer that is not what the types say is refused where it arrives", async () => {
+  const entry = '{"projectId": "p", "documents": 1, "chunks": 2, "pending": 0, "added later": true}';
+  const answers: Array<[string, RegExp | undefined]> = [
+    [`{"ok": true, "data": {"projects": [${entry}], "more": 1}}`, undefined],
+    [`{"ok": true, "data": {"projects": [${entry.replace("2", '"two"')}]}}`, /data\.projects\[0\]\.chunks is not of type/],
+    ['{"ok": true, "data": {}}', /data\.projects is missing/],
+    ['{"ok": true}', /data is not of type object/],
+    ['{"ok": false, "error": {"message": "", "details": {}}}', /data\.code is missing/],
+    ["null", /no envelope/],
+  ];
+  const script = `const answers = ${JSON.stringify(answers.map(([answer]) => answer))};
+    let at = -1;
+    require("readline").createInterface({input: process.stdin}).on("line", (line) => {
+      const {id, method} = JSON.parse(line);
+      if (method === "exit") process.exit(0);
+      const result = method === "project:list" ? answers[++at] : "{}";
+      console.log('{"jsonrpc": "2.0", "id": ' + id + ', "result": ' + result + "}");
+    });`;
+  const homing = await HomingClient.start({ command: process.execPath, args: ["-e", script, "--"] });
+  for (const [, wrong] of answers) {
+    const answer = await homing.request("project:list", {});
+    if (wrong === undefined) assert.ok(answer.ok);
+    else assert.ok(!answer.ok && answer.error.code === "PROTOCOL_ERROR" && wrong.test(answer.error.message));
+  }
+  await homing.close();
+});
+
 function vector(text: string): number[] {
   const row = Array.from({ length: 64 }, (_, at) => Math.sin((at + 1) * (text.length + text.codePointAt(at % text.length)!)));
   const length = Math.hypot(...row);

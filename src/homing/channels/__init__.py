@@ -3,10 +3,8 @@
 Channels(app).invoke("embedding:search", {"projectId": "novel", "query": "孤独的感觉"})
 """
 
-from homing.channels.catalog import CHANNELS
-from homing.channels.dispatcher import Channels
+from homing.channels.dispatcher import Channels, Work
 from homing.channels.envelope import Envelope
-from homing.channels.schema import PROTOCOL_VERSION, schemas
-from homing.channels.work import Work
+from homing.channels.messages import CHANNELS, PROTOCOL_VERSION, schemas
 
 __all__ = ["CHANNELS", "PROTOCOL_VERSION", "Channels", "Envelope", "Work", "schemas"]

@@ -5,20 +5,34 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from homing.app import Homing
-from homing.channels.catalog import CHANNELS
-from homing.channels.channel import Channel, Later
-from homing.channels.envelope import Envelope, broken, failed, refusal, succeeded
-from homing.channels.message import Request, Response
-from homing.channels.work import Work
+from homing.channels.envelope import Envelope, broken, failed, succeeded
+from homing.channels.messages import CHANNELS, BoundChannel, as_message
 from homing.errors import HomingError, NotFound
+from homing.on_search import OnSearch, ignore_search
+from homing.operations import Call
+from homing.operations.operation import Report, never, unreported
+from homing.operations.problems import refusal
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The wires to the caller: `progress(done, total)` and `on_search` out, `cancelled()` in, all from any thread.
+
+    `on_search` is told of every search that was answered.
+    """
+
+    progress: Report = unreported
+    cancelled: Callable[[], bool] = never
+    on_search: OnSearch = ignore_search
 
 
 class Channels:
@@ -28,15 +42,6 @@ class Channels:
         self._app = app
         self._opening = threading.Lock()
         self._opened = False
-
-    @property
-    def names(self) -> list[str]:
-        """Every channel."""
-        return list(CHANNELS)
-
-    def find(self, channel: str) -> Channel | None:
-        """The channel of that name."""
-        return CHANNELS.get(channel)
 
     def open(self) -> None:
         """Open the documents and go on with what an earlier process left to embed. Opening twice is fine."""
@@ -61,48 +66,55 @@ class Channels:
 
     def begin(self, channel: str, payload: Any = None, *, work: Work | None = None) -> Callable[[], Envelope]:
         """Do what must be done in turn with others of its lane; what this returns does the rest. Neither raises."""
-        begun: Response | Later | Exception
         try:
-            begun = self._begun(channel, payload, work or Work())
+            answer = self._begun(channel, payload, work or Work())
         except Exception as error:
-            begun = error
-        return partial(_enveloped, channel, begun)
+            return partial(_failure, channel, error)
+        return partial(_envelope, channel, answer)
 
-    def _begun(self, channel: str, payload: Any, work: Work) -> Response | Later:
-        found = self.find(channel)
+    def _begun(self, channel: str, payload: Any, work: Work) -> Callable[[], BaseModel]:
+        found = CHANNELS.get(channel)
         if found is None:
             raise NotFound(f"there is no channel of that name; there are: {', '.join(CHANNELS)}")
-        request = _checked(found, payload)
-        work.go_on()
+        asked = checked(found, payload)
+        call = Call(self._app, self._app, report=work.progress, canceled=work.cancelled)
+        call.go_on()
         self.open()
-        return found.answer(self._app, request, work)
+        answer = partial(found.operation.answer, call, asked, work.on_search)
+        if found.lane is not None and not found.writes:
+            # It only has to come after what was sent before it, and keeps nobody behind it waiting.
+            return answer
+        done = answer()
+        return lambda: done
 
     def lane(self, channel: str, payload: Any) -> str | None:
         """Requests with the same lane must be begun in the order they came; None for those that need not."""
-        found = self.find(channel)
+        found = CHANNELS.get(channel)
         if found is None or found.lane is None:
             return None
         try:
-            return found.lane(_checked(found, payload))
+            return found.lane(checked(found, payload))
         except HomingError:
             return None
 
 
-def _checked(channel: Channel, payload: Any) -> Request:
+def checked(channel: BoundChannel, payload: Any) -> BaseModel:
+    """A request as the operation takes it. Raises InvalidArgument with what to send instead."""
     try:
         return channel.request.model_validate({} if payload is None else payload)
     except ValidationError as error:
         raise refusal(channel.name, channel.request, error) from None
 
 
-def _enveloped(channel: str, begun: Response | Later | Exception) -> Envelope:
+def _envelope(channel: str, answer: Callable[[], BaseModel]) -> Envelope:
     try:
-        if isinstance(begun, Exception):
-            raise begun
-        response = begun if isinstance(begun, Response) else begun()
-        return succeeded(response.model_dump(by_alias=True))
-    except HomingError as error:
+        return succeeded(as_message(answer()))
+    except Exception as error:
+        return _failure(channel, error)
+
+
+def _failure(channel: str, error: Exception) -> Envelope:
+    if isinstance(error, HomingError):
         return failed(error)
-    except Exception:
-        log.exception("%s failed", channel)
-        return broken(channel)
+    log.error("%s failed", channel, exc_info=error)
+    return broken(channel)

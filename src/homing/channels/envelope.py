@@ -6,22 +6,20 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
-
 from homing.errors import (
     Backpressure,
     Canceled,
     ConfigError,
+    Conflict,
     EmbeddingError,
     HomingError,
     InvalidArgument,
     MissingExtra,
     NotFound,
+    Overloaded,
     RetrievalFailed,
     StoreError,
 )
-from homing.operations.problems import MAX_NAME, problem
 
 Envelope = dict[str, Any]
 
@@ -36,6 +34,8 @@ RAISED_HERE: tuple[type[HomingError], ...] = (
     RetrievalFailed,
     Canceled,
     Backpressure,
+    Conflict,
+    Overloaded,
 )
 """What a channel may raise, and with each all that is below it in the tree."""
 
@@ -66,24 +66,12 @@ def kinds() -> list[type[HomingError]]:
     return [kind for root in RAISED_HERE for kind in _tree(root)]
 
 
-def refusal(channel: str, request: type[BaseModel], error: ValidationError) -> InvalidArgument:
-    """What is wrong with a payload and what to send; never what was sent."""
-    fields = [field.alias or name for name, field in request.model_fields.items()]
-    problems = [
-        {"field": _path(one["loc"]), "message": _told(one, fields)}
-        for one in error.errors(include_input=False, include_url=False)
-    ]
-    told = "; ".join(" ".join(filter(None, (one["field"], one["message"]))) for one in problems[:5])
-    takes = f"it takes {', '.join(fields)}" if fields else "it takes no fields"
-    return InvalidArgument(f"{channel}: {told}; {takes}", details={"problems": problems})
-
-
-def _told(error: ErrorDetails, fields: list[str]) -> str:
-    return "the payload is a JSON object" if error["type"] == "model_type" else problem(error, fields).en
-
-
-def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part)[:MAX_NAME] for part in location)
+def as_json(message: Mapping[str, Any]) -> bytes:
+    """A message on one line; Chinese as it is, half a surrogate pair as an escape."""
+    try:
+        return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _plain(details: Mapping[str, Any]) -> dict[str, Any]:

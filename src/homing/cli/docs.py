@@ -110,7 +110,7 @@ def show(
     found = documents.get_document(call, asked)
     if not chunks:
         return Answer(found, lambda: typer.echo(found.text))
-    parts = documents.list_chunks(call, asked)
+    parts = documents.list_chunks(call, checked(documents.ChunkListing, project=project, document=document))
 
     def show() -> None:
         for one in parts.chunks:

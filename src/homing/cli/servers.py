@@ -151,8 +151,8 @@ def serve_ipc(
     # Before anything else is imported: a library that prints would break the protocol.
     incoming, outgoing = own_stdio()
     from homing.channels import Channels
-    from homing.ipc.limits import MEBIBYTE, Limits
     from homing.ipc.stdio import serve_stdio
+    from homing.ipc.tasks import MEBIBYTE, Limits
 
     limits = Limits(
         message_bytes=max_message * MEBIBYTE,

@@ -1,4 +1,4 @@
-"""Where one message ends and the next begins, on a stream of bytes.
+"""Messages on a stream of bytes: where one ends and the next begins, and how they go out.
 
 Two ways are understood, message by message: a message on a line of its own, and a `Content-Length` header before it, as
 editors send them to a language server. Bytes that are neither are reported and passed over up to the next line.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import IO, Literal
+from typing import IO, Any, Literal
+
+from homing.channels.envelope import as_json
 
 log = logging.getLogger(__name__)
 
@@ -107,3 +111,34 @@ def framed(body: bytes, framing: Framing) -> bytes:
     if framing == "lines":
         return body + b"\n"
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+class Wire:
+    """The way out: whole messages, one at a time, in the framing that the client speaks.
+
+    Safe to send on from several threads; blocks while the client does not read.
+
+    When nobody reads any more, `broken` is called once and everything after that goes nowhere.
+    """
+
+    def __init__(self, stream: IO[bytes], *, broken: Callable[[], None]) -> None:
+        self.framing: Framing = "lines"
+        self._stream = stream
+        self._broken = broken
+        self._gone = False
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message; it has left this process when this returns."""
+        body = as_json(message)
+        with self._lock:
+            if self._gone:
+                return
+            try:
+                self._stream.write(framed(body, self.framing))
+                self._stream.flush()
+                return
+            except (OSError, ValueError) as error:
+                self._gone = True
+                log.warning("the client does not read any more: %s", error)
+        self._broken()

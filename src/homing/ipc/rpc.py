@@ -25,12 +25,19 @@ _ID_FIRST = re.compile(
 class ProtocolFault(Exception):
     """A message that is not what JSON-RPC or the handshake asks for; answered with a JSON-RPC error."""
 
-    def __init__(self, number: int, code: str, message: str, *, request_id: Id | None = None, **details: Any) -> None:
+    def __init__(
+        self, message: str, number: int = INVALID_REQUEST, code: str = "INVALID_ARGUMENT", **details: Any
+    ) -> None:
         super().__init__(message)
         self.number = number
         self.code = code
-        self.id = request_id
         self.details = details
+        self.id: Id | None = None
+
+    def to(self, request_id: Id | None) -> ProtocolFault:
+        """The same, as the answer to the request with that id."""
+        self.id = request_id
+        return self
 
     def answer(self) -> dict[str, Any]:
         """The error response; `data` has the stable code, as the errors of channels do."""
@@ -51,26 +58,18 @@ def read_call(body: bytes) -> Call | None:
     """The call in a message; None for the answer to something that was never asked. Raises ProtocolFault."""
     message = _decoded(body)
     if isinstance(message, list):
-        raise ProtocolFault(
-            INVALID_REQUEST,
-            "INVALID_ARGUMENT",
-            "batches are not taken; send the requests one by one, they are worked on at the same time",
-        )
+        raise ProtocolFault("batches are not taken; send the requests one by one, they are worked on at the same time")
     if not isinstance(message, dict):
-        raise ProtocolFault(INVALID_REQUEST, "INVALID_ARGUMENT", "a message is a JSON object")
+        raise ProtocolFault("a message is a JSON object")
     if "method" not in message and ("result" in message or "error" in message):
         return None
     request_id = message.get("id")
     if "id" in message and (isinstance(request_id, bool) or not isinstance(request_id, int | str)):
-        raise ProtocolFault(INVALID_REQUEST, "INVALID_ARGUMENT", "id is a whole number or a text")
+        raise ProtocolFault("id is a whole number or a text")
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise ProtocolFault(
-            INVALID_REQUEST,
-            "INVALID_ARGUMENT",
-            'a request has "jsonrpc": "2.0", an "id", a "method" that is a text, and "params"',
-            request_id=request_id,
-        )
+        said = 'a request has "jsonrpc": "2.0", an "id", a "method" that is a text, and "params"'
+        raise ProtocolFault(said).to(request_id)
     return Call(method, message.get("params"), request_id)
 
 
@@ -98,9 +97,7 @@ def _decoded(body: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         told = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8, too deep, or not a JSON value"
         # Whoever waits for the answer to this hears of it, where the id can be seen.
-        raise ProtocolFault(
-            PARSE_ERROR, "INVALID_ARGUMENT", f"the message is not JSON: {told}", request_id=id_at_head(body)
-        ) from error
+        raise ProtocolFault(f"the message is not JSON: {told}", PARSE_ERROR).to(id_at_head(body)) from error
 
 
 def _no_constant(name: str) -> Any:

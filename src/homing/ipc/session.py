@@ -7,18 +7,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from homing.channels import Channels
-from homing.channels.channel import Pace
-from homing.channels.envelope import Envelope, failed
+from homing import __version__
+from homing.channels import CHANNELS, PROTOCOL_VERSION, Channels, Envelope
+from homing.channels.envelope import failed
 from homing.errors import Backpressure, Canceled, HomingError
 from homing.ipc.framing import Received, Rejected
-from homing.ipc.handshake import greet
-from homing.ipc.lanes import Lanes
-from homing.ipc.limits import Limits
 from homing.ipc.rpc import (
-    INVALID_REQUEST,
+    INVALID_PARAMS,
     NOT_INITIALIZED,
     PARSE_ERROR,
+    PROTOCOL_MISMATCH,
     Call,
     Id,
     ProtocolFault,
@@ -26,7 +24,8 @@ from homing.ipc.rpc import (
     read_call,
     result,
 )
-from homing.ipc.task import Send, Task
+from homing.ipc.tasks import Lanes, Limits, Send, Task
+from homing.operations.operation import Pace
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +53,10 @@ class Session:
 
     def receive(self, message: Received | Rejected) -> None:
         """Take a message."""
+        call: Call | None = None
         try:
             if isinstance(message, Rejected):
-                raise ProtocolFault(
-                    PARSE_ERROR, "INVALID_ARGUMENT", f"refused: {message.reason}", request_id=id_at_head(message.head)
-                )
+                raise ProtocolFault(f"refused: {message.reason}", PARSE_ERROR).to(id_at_head(message.head))
             call = read_call(message.body)
             if call is not None and call.id is None:
                 self._notified(call)
@@ -66,7 +64,7 @@ class Session:
                 self._called(call, call.id, len(message.body))
         except ProtocolFault as fault:
             log.warning("%s", fault)
-            self._send(fault.answer())
+            self._send((fault if call is None else fault.to(call.id)).answer())
 
     def cancel_all(self, *, slow_only: bool = False) -> None:
         """Answer what is under way with CANCELED, or only what is not quick."""
@@ -98,7 +96,7 @@ class Session:
                 task.cancel(_CANCELED)
         elif call.method == "exit":
             self._leave()
-        elif self._channels.find(call.method) is not None:
+        elif call.method in CHANNELS:
             log.warning("%s came without an id and was not done: send it as a request", call.method)
         else:
             log.debug("left alone: notification %r", call.method)
@@ -108,12 +106,7 @@ class Session:
         if call.method == "initialize":
             self._initialize(request_id, call.params)
         elif not self._initialized:
-            raise ProtocolFault(
-                NOT_INITIALIZED,
-                "NOT_INITIALIZED",
-                'send "initialize" first and wait for its answer',
-                request_id=request_id,
-            )
+            raise ProtocolFault('send "initialize" first and wait for its answer', NOT_INITIALIZED, "NOT_INITIALIZED")
         elif call.method == "shutdown":
             self._shut_down(request_id)
         else:
@@ -121,10 +114,8 @@ class Session:
 
     def _initialize(self, request_id: Id, params: Any) -> None:
         if self._initialized:
-            raise ProtocolFault(
-                INVALID_REQUEST, "INVALID_ARGUMENT", "the session is initialized already", request_id=request_id
-            )
-        greeting = greet(request_id, params, self._channels, self._limits)
+            raise ProtocolFault("the session is initialized already")
+        greeting = greet(params, self._limits)
         self._initialized = True
         self._send(result(request_id, greeting))
         self._lanes.submit(self._open)
@@ -147,24 +138,14 @@ class Session:
         self._send(result(request_id, None))
 
     def _start(self, call: Call, request_id: Id, size: int) -> None:
-        channel = self._channels.find(call.method)
-        pace: Pace = "quick" if channel is None else channel.pace
+        channel = CHANNELS.get(call.method)
+        pace: Pace = "quick" if channel is None else channel.operation.pace
         task = Task(request_id, call.method, size, pace=pace, send=self._send)
         with self._idle:
             if self._closing:
-                raise ProtocolFault(
-                    INVALID_REQUEST,
-                    "SHUTTING_DOWN",
-                    "no more requests are taken: start a new session",
-                    request_id=request_id,
-                )
+                raise ProtocolFault("no more requests are taken: start a new session", code="SHUTTING_DOWN")
             if request_id in self._tasks:
-                raise ProtocolFault(
-                    INVALID_REQUEST,
-                    "INVALID_ARGUMENT",
-                    "a request with this id is under way; ids are used once",
-                    request_id=request_id,
-                )
+                raise ProtocolFault("a request with this id is under way; ids are used once")
             refusal = self._too_much(size)
             if refusal is None:
                 self._pending.add(task)
@@ -209,3 +190,31 @@ class Session:
 
 
 _CANCELED = failed(Canceled("the request was canceled; what was done until then stays done"))
+
+
+def greet(params: Any, limits: Limits) -> dict[str, Any]:
+    """What `initialize` answers. Fields that are not known are left alone: a newer client may send them."""
+    asked = params.get("protocolVersion") if isinstance(params, dict) else None
+    if isinstance(asked, bool) or not isinstance(asked, int):
+        takes = f'initialize takes {{"protocolVersion": {PROTOCOL_VERSION}}}, a whole number'
+        raise ProtocolFault(takes, INVALID_PARAMS)
+    if asked != PROTOCOL_VERSION:
+        older = "the client" if asked < PROTOCOL_VERSION else "Homing"
+        raise ProtocolFault(
+            f"the client speaks version {asked} of the protocol, Homing {__version__} speaks {PROTOCOL_VERSION}; "
+            f"update {older}",
+            PROTOCOL_MISMATCH,
+            "PROTOCOL_MISMATCH",
+            asked=asked,
+            supported=[PROTOCOL_VERSION],
+        )
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "server": {"name": "homing", "version": __version__},
+        "channels": list(CHANNELS),
+        "limits": {
+            "messageBytes": limits.message_bytes,
+            "pending": limits.pending,
+            "pendingBytes": limits.pending_bytes,
+        },
+    }

@@ -12,10 +12,9 @@ from types import FrameType
 from typing import IO
 
 from homing.channels import Channels
-from homing.ipc.framing import MessageReader, Received
-from homing.ipc.limits import Limits
+from homing.ipc.framing import MessageReader, Received, Wire
 from homing.ipc.session import Session
-from homing.ipc.wire import Wire
+from homing.ipc.tasks import Limits
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from homing.errors import InvalidArgument, NotFound
@@ -42,11 +42,39 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class _Client:
+    """How a client writes its servers down: under `section`, with fields of its own for one that it starts and for one
+    that runs; `token` is how it refers to the variable, `None` for `running` that it reaches no URL.
+    """
+
     title: str
     file: str
-    local: Callable[[Local], str]
-    remote: Callable[[Remote], str] | None
+    section: str = "mcpServers"
+    started: Mapping[str, str] = field(default_factory=dict)
+    running: Mapping[str, str] | None = field(default_factory=dict)
+    url: str = "url"
+    token: str = f"${{{TOKEN_VARIABLE}}}"
     language: str = "json"
+
+    def write(self, server: Local | Remote) -> str:
+        """The block for a server."""
+        if isinstance(server, Local):
+            fields: dict[str, Any] = {**self.started, "command": server.command, "args": list(server.arguments)}
+        else:
+            fields = {**(self.running or {}), self.url: server.url}
+        asked: dict[str, Any] = {}
+        if isinstance(server, Remote) and server.token:
+            if self.language == "toml":
+                fields["bearer_token_env_var"] = TOKEN_VARIABLE
+            else:
+                fields["headers"] = {"Authorization": f"Bearer {self.token}"}
+            if self.token == ASKED:
+                prompt = {"type": "promptString", "id": "homing-token", "description": "Token of Homing"}
+                asked = {"inputs": [{**prompt, "password": True}]}
+        if self.language == "toml":
+            # A JSON string or list of strings is one of TOML, too.
+            rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
+            return "\n".join([f"[{self.section}.{SERVER}]", *rows])
+        return json.dumps({self.section: {SERVER: fields}, **asked}, ensure_ascii=False, indent=2)
 
 
 def block_for(client: str, server: Local | Remote) -> Block:
@@ -54,86 +82,46 @@ def block_for(client: str, server: Local | Remote) -> Block:
     if client not in CLIENTS:
         raise NotFound(f"no client named {client!r}; known: {', '.join(CLIENTS)}")
     known = CLIENTS[client]
-    if isinstance(server, Local):
-        return Block(client, known.file, known.language, known.local(server))
-    if known.remote is None:
+    if isinstance(server, Remote) and known.running is None:
         raise InvalidArgument(f"{known.title} starts its servers itself; leave out --url")
-    return Block(client, known.file, known.language, known.remote(server))
+    return Block(client, known.file, known.language, known.write(server))
 
 
 def blocks(server: Local | Remote) -> list[Block]:
     """The blocks of every client that can reach the server."""
-    return [block_for(name, server) for name, one in CLIENTS.items() if isinstance(server, Local) or one.remote]
+    return [
+        block_for(name, server) for name, one in CLIENTS.items() if isinstance(server, Local) or one.running is not None
+    ]
 
 
-def _started(server: Local) -> dict[str, Any]:
-    return {"command": server.command, "args": list(server.arguments)}
-
-
-def _below(section: str, fields: Mapping[str, Any]) -> str:
-    return json.dumps({section: {SERVER: fields}}, ensure_ascii=False, indent=2)
-
-
-def _headers(server: Remote, reference: str) -> dict[str, Any]:
-    return {"headers": {"Authorization": f"Bearer {reference}"}} if server.token else {}
-
-
-def _vscode_remote(server: Remote) -> str:
-    fields = {"type": "http", "url": server.url, **_headers(server, "${input:homing-token}")}
-    asked = {"type": "promptString", "id": "homing-token", "description": "Token of Homing", "password": True}
-    whole: dict[str, Any] = {"servers": {SERVER: fields}, **({"inputs": [asked]} if server.token else {})}
-    return json.dumps(whole, ensure_ascii=False, indent=2)
-
-
-def _toml(fields: Mapping[str, str | Sequence[str]]) -> str:
-    # A JSON string or list of strings is one of TOML, too.
-    rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
-    return "\n".join([f"[mcp_servers.{SERVER}]", *rows])
-
-
-def _codex_remote(server: Remote) -> str:
-    return _toml({"url": server.url} | ({"bearer_token_env_var": TOKEN_VARIABLE} if server.token else {}))
-
-
+ASKED = "${input:homing-token}"
+STDIO, HTTP = {"type": "stdio"}, {"type": "http"}
 CLIENTS: Mapping[str, _Client] = {
     "claude-desktop": _Client(
-        "Claude Desktop",
-        "claude_desktop_config.json (Settings → Developer → Edit Config)",
-        lambda server: _below("mcpServers", _started(server)),
-        None,
+        "Claude Desktop", "claude_desktop_config.json (Settings → Developer → Edit Config)", running=None
     ),
     "claude-code": _Client(
-        "Claude Code",
-        ".mcp.json in the project, or ~/.claude.json for every project",
-        lambda server: _below("mcpServers", {"type": "stdio", **_started(server)}),
-        lambda server: _below(
-            "mcpServers", {"type": "http", "url": server.url, **_headers(server, f"${{{TOKEN_VARIABLE}}}")}
-        ),
+        "Claude Code", ".mcp.json in the project, or ~/.claude.json for every project", started=STDIO, running=HTTP
     ),
     "cursor": _Client(
         "Cursor",
         ".cursor/mcp.json in the project, or ~/.cursor/mcp.json for every project",
-        lambda server: _below("mcpServers", _started(server)),
-        lambda server: _below("mcpServers", {"url": server.url, **_headers(server, f"${{env:{TOKEN_VARIABLE}}}")}),
+        token=f"${{env:{TOKEN_VARIABLE}}}",
     ),
     "vscode": _Client(
         "VS Code",
         ".vscode/mcp.json in the workspace, or the user's mcp.json",
-        lambda server: _below("servers", {"type": "stdio", **_started(server)}),
-        _vscode_remote,
+        section="servers",
+        started=STDIO,
+        running=HTTP,
+        token=ASKED,
     ),
-    "codex": _Client(
-        "Codex",
-        "~/.codex/config.toml",
-        lambda server: _toml({"command": server.command, "args": list(server.arguments)}),
-        _codex_remote,
-        "toml",
-    ),
+    "codex": _Client("Codex", "~/.codex/config.toml", section="mcp_servers", language="toml"),
     "gemini": _Client(
         "Gemini CLI",
         ".gemini/settings.json in the project, or ~/.gemini/settings.json for every project",
-        lambda server: _below("mcpServers", _started(server)),
-        lambda server: _below("mcpServers", {"httpUrl": server.url, **_headers(server, f"${TOKEN_VARIABLE}")}),
+        url="httpUrl",
+        token=f"${TOKEN_VARIABLE}",
     ),
 }
 """Every client that a block can be printed for, by the name that the command takes."""

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from homing.mcp.access import AccessOf
-from homing.mcp.library import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
+
 from homing.mcp.server import mcp_server
+from homing.mcp.tools import AccessOf
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any
 
 import anyio.to_thread
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Annotations, Resource
 
 from homing.errors import HomingError, InvalidArgument, MissingExtra, NotFound
-from homing.mcp.access import Access, AccessOf
-from homing.mcp.addresses import document_uri, skill_keys, skill_uri
-from homing.mcp.library import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    Annotations,
-    CallNext,
-    Context,
-    HandlerResult,
-    MCPError,
-    Resource,
-    ResourceError,
-    ResourceNotFoundError,
-    ServerRequestContext,
-)
+from homing.mcp.tools import Access, AccessOf
+from homing.operations import Call
+from homing.operations.addresses import document_uri, skill_uri
+from homing.operations.documents import OfDocument, get_document
+from homing.operations.skills import OfSkill, get_skill
+from homing.records import text_hash
 from homing.skills.skill import Skill, one_line
-from homing.text.decoding import readable
-
-if TYPE_CHECKING:
-    from homing.app import Homing
 
 log = logging.getLogger(__name__)
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 PAGE = 500
 """Resources that one answer lists."""
@@ -52,13 +43,16 @@ class Resources:
 
     def skill(self, skill: str, ctx: Context) -> str:
         """The body of a skill's SKILL.md."""
-        service = self._access(ctx).app.skills
-        keys = skill_keys(_told(service.list_skills))
-        return _whole(_told(service.get_skill, next((one for one, key in keys.items() if key == skill), skill)).body)
+        call = self._call(ctx)
+        with _resource_errors():
+            keys = _keys(call.app.skills.list_skills())
+            return get_skill(call, OfSkill(id=next((one for one, key in keys.items() if key == skill), skill))).body
 
     def document(self, project: str, document: str, ctx: Context) -> str:
         """The whole text of a document."""
-        return _whole(_told(self._access(ctx).app.documents.text, project, document))
+        call = self._call(ctx)
+        with _resource_errors():
+            return get_document(call, OfDocument.model_construct(project=project, document=document)).text
 
     async def listing(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answers `resources/list` with what is there now; everything else goes on."""
@@ -81,13 +75,28 @@ class Resources:
         shown = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in found[:PAGE]]
         return {"resources": shown, **({"nextCursor": str(start + PAGE)} if len(found) > PAGE else {})}
 
-    def _access(self, ctx: Context) -> Access:
-        return self._access_of(ctx.request_context.request)
+    def _call(self, ctx: Context) -> Call:
+        app = self._access_of(ctx.request_context.request).app
+        return Call(app, app, scope="read")
+
+
+def _keys(skills: Sequence[Skill]) -> Mapping[str, str]:
+    """The last part of each skill's address, by id: its name, with a few letters more where several share it."""
+    shared = Counter(skill.name for skill in skills)
+    return {
+        skill.id: skill.name if shared[skill.name] == 1 else f"{skill.name}~{text_hash(skill.id)[:8]}"
+        for skill in skills
+    }
 
 
 def _everything(access: Access) -> Iterator[Resource]:
-    skills = _if_installed(access.app)
-    keys = skill_keys(skills)
+    try:
+        skills = access.app.skills.list_skills()
+    except MissingExtra as error:
+        # The engine of the skills is not installed; documents are there all the same.
+        log.info("skills are not listed: %s", error)
+        skills = []
+    keys = _keys(skills)
     for skill in skills:
         yield Resource(
             uri=skill_uri(keys[skill.id]),
@@ -108,15 +117,6 @@ def _everything(access: Access) -> Iterator[Resource]:
             )
 
 
-def _if_installed(app: Homing) -> list[Skill]:
-    """The skills; none where their engine is not installed, because documents are there all the same."""
-    try:
-        return app.skills.list_skills()
-    except MissingExtra as error:
-        log.info("skills are not listed: %s", error)
-        return []
-
-
 def _position(cursor: Any) -> int:
     if cursor is None:
         return 0
@@ -125,15 +125,10 @@ def _position(cursor: Any) -> int:
     return int(cursor)
 
 
-def _whole(text: str) -> str:
-    """The text as the protocol can carry it: one that it cannot would end the session."""
-    shown: str = readable(text)
-    return shown
-
-
-def _told(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+@contextmanager
+def _resource_errors() -> Iterator[None]:
     try:
-        return read(*args, **kwargs)
+        yield
     except (NotFound, InvalidArgument) as error:
         raise ResourceNotFoundError(f"{error.code}: {error.message}") from error
     except HomingError as error:

@@ -7,20 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from homing.mcp.access import Access, AccessOf
-from homing.mcp.addresses import DOCUMENT, SKILL
-from homing.mcp.fence import failed
-from homing.mcp.library import (
-    Annotations,
-    CallNext,
-    HandlerResult,
-    MCPServer,
-    ResourceSecurity,
-    ServerRequestContext,
-    ToolAnnotations,
-)
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp_types import Annotations
+
 from homing.mcp.resources import MARKDOWN, PLAIN, WRITTEN_BY_OTHERS, Resources
-from homing.mcp.tools import Tools
+from homing.mcp.tools import Access, AccessOf, bound_tools, failed
+from homing.operations.addresses import DOCUMENT, SKILL
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -35,8 +29,6 @@ INSTRUCTIONS = (
 
 # The parts of an address are keys of a database and never touch a file system; names of chapters may hold `..` or `/`.
 _KEYS = ResourceSecurity(exempt_params=frozenset({"skill", "project", "document"}))
-_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
 def mcp_server(app: Homing | AccessOf) -> MCPServer[Any]:
@@ -45,7 +37,7 @@ def mcp_server(app: Homing | AccessOf) -> MCPServer[Any]:
     The server leaves the app open, and the logging of the process as it is.
     """
     access_of = app if callable(app) else _always(Access(app))
-    tools, resources = Tools(access_of), Resources(access_of)
+    resources = Resources(access_of)
     with _logging_left_alone():
         from homing import __version__
 
@@ -55,14 +47,9 @@ def mcp_server(app: Homing | AccessOf) -> MCPServer[Any]:
             instructions=INSTRUCTIONS,
             version=__version__,
             resource_security=_KEYS,
+            tools=bound_tools(access_of),
             middleware=[_coded, resources.listing],
         )
-    server.add_tool(tools.find_skills, title="Find skills", annotations=_READS)
-    server.add_tool(tools.get_skill, title="Read a skill", annotations=_READS)
-    server.add_tool(tools.search_documents, title="Search documents", annotations=_READS)
-    server.add_tool(tools.recall, title="Recall", annotations=_READS)
-    server.add_tool(tools.remember, title="Remember", annotations=_WRITES)
-    server.add_tool(tools.find_devices, title="Find devices", annotations=_READS)
     assistant = Annotations(audience=["assistant"])
     server.resource(
         SKILL,
@@ -100,17 +87,11 @@ def _logging_left_alone() -> Iterator[None]:
 
 
 async def _coded(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Gives the library's own tool errors (arguments off the schema, an unknown tool) a stable code like ours."""
+    """Gives the library's own tool error, that there is no such tool, a stable code like ours."""
     answer = await call_next(ctx)
     if ctx.method != "tools/call" or not isinstance(answer, dict) or not answer.get("isError"):
         return answer
     if answer.get("structuredContent") is not None:
         return answer
-    text = "\n".join(block.get("text", "") for block in answer["content"])
-    code = "NOT_FOUND" if text.startswith("Unknown tool") else "INVALID_ARGUMENT"
-    # What pydantic says, without the address of its manual.
-    message = "\n".join(line for line in text.splitlines() if "For further information visit" not in line)
-    return {
-        **answer,
-        **failed(code, message).model_dump(mode="json", by_alias=True, include={"content", "structured_content"}),
-    }
+    coded = failed("NOT_FOUND", "\n".join(block.get("text", "") for block in answer["content"]))
+    return {**answer, **coded.model_dump(mode="json", by_alias=True, include={"content", "structured_content"})}

@@ -14,8 +14,9 @@ from homing.errors import HomingError
 from homing.mcp.server import mcp_server
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
     from homing.app import Homing
-    from homing.mcp.library import MCPServer
 
 log = logging.getLogger(__name__)
 

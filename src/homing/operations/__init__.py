@@ -15,7 +15,7 @@ __all__ = ["OPERATIONS", "Call", "Operation"]
 # Each module adds its operations; on HTTP the first that fits a path has it.
 MODULES = (
     "devices", "doctor", "documents", "evaluations", "examples", "knowledge", "memory", "models_in_use", "search",
-    "skills",
+    "seed_channels", "skills",
 )  # fmt: skip
 
 

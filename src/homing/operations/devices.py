@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, RootModel, ValidationError
 
 from homing.errors import NotFound
 from homing.operations.models import Input, Name, Output, Query
-from homing.operations.operation import Call, operation
+from homing.operations.operation import Call, Tool, operation
 from homing.records import Mode
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from homing.devices.saved import SavedDevices
 
 TAG = "devices"
+NO_HOME = "还没有设置家居 / No home is loaded; load one with: homing devices load FILE"
 
 EXAMPLE = {
     "devices": [
@@ -145,6 +146,14 @@ class DeviceAnswerOut(Output):
         """The matching of commands."""
         yield "devices", "keyword" if self.degraded else "hybrid", self.degraded
 
+    def summary(self) -> str:
+        """What to do, or to ask."""
+        return f"Decision: {self.decision}. {self.question}".strip()
+
+    def lines(self) -> Sequence[Any]:
+        """The commands of the sentence."""
+        return [one.model_dump(exclude={"ir"}, exclude_none=True) for one in self.steps]
+
 
 @operation("read", http="GET /devices", tag=TAG)
 def get_home(call: Call, asked: HomeListing) -> HomeOut:
@@ -178,10 +187,19 @@ def put_home(call: Call, asked: HomeFile) -> HomeChanged:
     return HomeChanged.of(call.app.devices.replace(asked.root))
 
 
-@operation("read", http="POST /devices/ask", tag=TAG)
+@operation(
+    "read",
+    http="POST /devices/ask",
+    tag=TAG,
+    tool=Tool(
+        "find_devices",
+        "Find the devices of the home that a sentence means, and the command for each. Carries out nothing.",
+    ),
+)
 def ask_devices(call: Call, asked: DeviceAsk) -> DeviceAnswerOut:
     """What a sentence means: for each command its devices, or the question to put to the speaker."""
-    return ask_home(call.app.devices, asked)
+    answer = ask_home(call.app.devices, asked)
+    return answer if call.app.devices.home.placed else answer.model_copy(update={"question": NO_HOME})
 
 
 def ask_home(home: SavedDevices | DeviceRetriever, asked: DeviceAsk) -> DeviceAnswerOut:

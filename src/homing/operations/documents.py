@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from homing.errors import NotFound
+from homing.errors import InvalidArgument, NotFound
 from homing.operations.hits import SearchOut, search_out
-from homing.operations.models import MAX_NAME, Document, Input, Nothing, Output, Project, Query
-from homing.operations.operation import Call, Job, operation
-from homing.operations.problems import NO_NUL
+from homing.operations.models import Document, Input, Nothing, OffsetUnit, Output, Project, Query, on_channels
+from homing.operations.operation import Call, Channel, Job, Tool, operation
 from homing.records import Mode
 
 TAG = "documents"
 
 
+def by_project(asked: Any) -> str:
+    """The lane of what concerns the documents of a project."""
+    return f"project {asked.project}"
+
+
 class ProjectOut(Output):
     """A project; `pending` chunks wait for their vector and are found by their words."""
+
+    channel_names = on_channels(id="projectId")
 
     id: str = Field(examples=["novel"])
     documents: int
@@ -34,6 +40,8 @@ class ProjectList(Output):
 class DocumentOut(Output):
     """A document without its text."""
 
+    channel_names = on_channels(id="documentId")
+
     id: str = Field(examples=["ch1"])
     project: str = Field(examples=["novel"])
     characters: int
@@ -45,14 +53,25 @@ class DocumentOut(Output):
 class DocumentList(Output):
     """The documents of a project, by name."""
 
+    agents_read = "documents"
+
     documents: list[DocumentOut]
 
 
-class DocumentText(Output):
-    """A document as it was last saved."""
+class DocumentPlace(Output):
+    """Where a document is now."""
+
+    channel_names = on_channels(id="documentId")
 
     project: str
     id: str
+
+
+class DocumentText(DocumentPlace):
+    """A document as it was last saved."""
+
+    agents_read = "text"
+
     text: str
 
 
@@ -66,10 +85,13 @@ class DocumentSaved(Output):
 
 
 class ChunkOut(Output):
-    """A paragraph: `text` is what stands between the two offsets, which count characters."""
+    """A paragraph: `text` is what stands between the two offsets. `embedding` is there where it was asked for."""
 
     id: str
+    document_id: str
+    project_id: str
     text: str
+    embedding: list[float] | None
     start_offset: int
     end_offset: int
     updated_at: float
@@ -88,8 +110,16 @@ class Deleted(Output):
     deleted: int
 
 
+class ProjectDeleted(Deleted):
+    """How many documents the project had."""
+
+    channel_names = on_channels(deleted="documents")
+
+
 class ReindexOut(Output):
     """What a reindex did: chunks that got a vector, damaged ones among them, entries of no chunk, and what waits."""
+
+    channel_names = on_channels(waiting="pending")
 
     documents: int
     chunks: int
@@ -115,18 +145,44 @@ class OfDocument(OfProject):
 class DocumentListing(OfProject):
     """A page of the documents of a project."""
 
-    limit: int = Field(1_000, ge=1, le=10_000)
+    limit: int = Field(10_000, ge=1, le=10_000)
     offset: int = Field(0, ge=0, le=1_000_000)
 
 
 class DocumentSave(OfDocument):
     """The text of a document, whole."""
 
-    text: Annotated[str, Field(max_length=10_000_000, examples=["他一个人守着灯塔。\n\n海很安静。"])]
+    # Without a length that is checked: half of a surrogate pair would be refused, and editors save such texts.
+    text: str = Field(examples=["他一个人守着灯塔。\n\n海很安静。"])
+
+
+class ChunkListing(OfDocument):
+    """A document, and how its paragraphs are to be told."""
+
+    include_embedding: bool = False
+    offset_unit: OffsetUnit = "characters"
+
+
+class Reindex(Input):
+    """What to look through: a document, a project, or everything."""
+
+    # No type says that a document is named with its project; over HTTP the path has it.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"documentId": {"type": "string"}}, "required": ["documentId"]},
+            "then": {"properties": {"projectId": {"type": "string"}}, "required": ["projectId"]},
+        }
+    )
+
+    project: Project | None = Field(None, description="null: every project.")
+    document: Document | None = Field(None, description="null: every document of the project.")
+    batch_size: int = Field(128, ge=1, le=4096, description="How many paragraphs are embedded at once.", examples=[128])
 
 
 class DocumentRename(OfDocument):
     """The new name of a document."""
+
+    channel_names = on_channels(name="newDocumentId")
 
     name: Document = Field(examples=["ch2"])
 
@@ -134,40 +190,59 @@ class DocumentRename(OfDocument):
 class DocumentMove(OfDocument):
     """The project that a document goes to."""
 
+    channel_names = on_channels(to="toProjectId")
+
     to: Project = Field(examples=["archive"])
 
 
-class DocumentSearch(OfProject):
-    """A question to the documents of a project."""
+class DocumentSearch(Input):
+    """A question to the documents of a project, or of all projects."""
 
+    project: Project | None = Field(None, description="Only this project; null is all of them.")
     query: Query = Field(examples=["孤独的感觉"])
-    mode: Mode = Field("hybrid", examples=["semantic"])
+    mode: Mode = Field("hybrid", description="By meaning, by words, or hybrid: by both.", examples=["semantic"])
     limit: int = Field(20, ge=1, le=100)
     offset: int = Field(0, ge=0, le=1_000)
-    min_score: float | None = Field(0.55, ge=0, le=1, description="For hits by meaning; null is no threshold.")
-    document: str | None = Field(None, min_length=1, max_length=MAX_NAME, pattern=NO_NUL)
+    min_score: float | None = Field(
+        None, ge=0, le=1, description="Leave out what only its meaning found and what scores less; 0.5 is related."
+    )
+    document: Document | None = None
 
 
-@operation("read", http="GET /documents", tag=TAG)
+@operation("read", http="GET /documents", tag=TAG, channel=Channel("project:list"))
 def list_projects(call: Call, asked: Nothing) -> ProjectList:
     """The projects."""
     return ProjectList(projects=[ProjectOut.of(one) for one in call.app.documents.projects()])
 
 
-@operation("read", http="GET /documents/{project}", tag=TAG)
+@operation(
+    "read",
+    http="GET /documents/{project}",
+    tag=TAG,
+    tool=Tool("list_documents", "List the documents of one of the user's projects, with their size."),
+    channel=Channel("document:list", by_project),
+)
 def list_documents(call: Call, asked: DocumentListing) -> DocumentList:
     """The documents of a project; none where there is no such project."""
     found = call.app.documents.documents(asked.project)
     return DocumentList(documents=[DocumentOut.of(one) for one in found[asked.offset : asked.offset + asked.limit]])
 
 
-@operation("write", http="DELETE /documents/{project}", tag=TAG)
-def delete_project(call: Call, asked: OfProject) -> Deleted:
+@operation("write", http="DELETE /documents/{project}", tag=TAG, channel=Channel("project:delete", by_project))
+def delete_project(call: Call, asked: OfProject) -> ProjectDeleted:
     """Delete a project with everything in it."""
-    return Deleted(deleted=call.app.documents.delete_project(asked.project))
+    return ProjectDeleted(deleted=call.app.documents.delete_project(asked.project))
 
 
-@operation("read", http="POST /documents/{project}/search", tag=TAG)
+@operation(
+    "read",
+    http="POST /documents/{project}/search",
+    tag=TAG,
+    tool=Tool(
+        "search_documents",
+        "Find passages in the user's documents (novels, notes, manuals) by meaning and by words, the best first.",
+    ),
+)
 def search_documents(call: Call, asked: DocumentSearch) -> SearchOut:
     """The paragraphs that a question is about. When the model cannot answer, keywords do, and the answer says so."""
     found = call.app.documents.search(
@@ -179,55 +254,105 @@ def search_documents(call: Call, asked: DocumentSearch) -> SearchOut:
         offset=asked.offset,
         document=asked.document,
     )
+    if not found.hits and asked.project is not None:
+        _check_project(call, asked.project)
     return search_out("documents", asked.query, found)
 
 
-def _check_project(call: Call, asked: OfProject) -> None:
-    if all(one.id != asked.project for one in call.app.documents.projects()):
-        raise NotFound(f"there is no project {asked.project!r}; GET /documents lists them")
+def _check_project(call: Call, project: str) -> None:
+    known = [one.id for one in call.app.documents.projects()]
+    if project not in known:
+        raise NotFound(f"there is no project {project!r}; there are: {', '.join(known[:50]) or 'none'}")
+
+
+def _check_reindex(call: Call, asked: Reindex) -> None:
+    if asked.project is not None:
+        _check_project(call, asked.project)
+    elif asked.document is not None:
+        raise InvalidArgument("a document belongs to a project; send project (projectId) too")
 
 
 @operation(
     "write",
     http="POST /documents/{project}/reindex",
     tag=TAG,
-    job=Job("reindex", lambda asked: asked.project, check=_check_project),
+    job=Job(
+        "reindex", lambda asked: "/".join(filter(None, (asked.project, asked.document))) or "*", check=_check_reindex
+    ),
+    channel=Channel("embedding:reindex"),
 )
-def reindex_documents(call: Call, asked: OfProject) -> ReindexOut:
+def reindex_documents(call: Call, asked: Reindex) -> ReindexOut:
     """Find paragraphs whose vector is missing, out of date or damaged, and embed those, by a job."""
-    return ReindexOut.of(call.app.documents.reindex(asked.project, progress=call.report))
+    _check_reindex(call, asked)
+    done = call.app.documents.reindex(
+        asked.project,
+        document=asked.document,
+        batch_size=asked.batch_size,
+        progress=call.report,
+        cancelled=call.canceled,
+    )
+    call.go_on()
+    return ReindexOut.of(done)
 
 
-@operation("read", http="GET /documents/{project}/{document:name}/chunks", tag=TAG)
-def list_chunks(call: Call, asked: OfDocument) -> ChunkList:
+@operation(
+    "read",
+    http="GET /documents/{project}/{document:name}/chunks",
+    tag=TAG,
+    channel=Channel("document:chunks", by_project),
+)
+def list_chunks(call: Call, asked: ChunkListing) -> ChunkList:
     """The paragraphs of a document, and which of them wait for their vector."""
-    return ChunkList(chunks=[ChunkOut.of(one) for one in call.app.documents.chunks(asked.project, asked.document)])
+    chunks = call.app.documents.chunks(
+        asked.project, asked.document, embeddings=asked.include_embedding, offsets=asked.offset_unit
+    )
+    return ChunkList(
+        chunks=[ChunkOut.of(one, embedding=None if one.embedding is None else one.embedding.tolist()) for one in chunks]
+    )
 
 
-@operation("write", http="POST /documents/{project}/{document:name}/rename", tag=TAG)
-def rename_document(call: Call, asked: DocumentRename) -> DocumentText:
+@operation(
+    "write",
+    http="POST /documents/{project}/{document:name}/rename",
+    tag=TAG,
+    channel=Channel("document:rename", by_project),
+)
+def rename_document(call: Call, asked: DocumentRename) -> DocumentPlace:
     """Give a document another name. Its paragraphs keep their ids, and nothing is embedded again."""
     call.app.documents.rename(asked.project, asked.document, asked.name)
-    return _text(call, asked.project, asked.name)
+    return DocumentPlace(project=asked.project, id=asked.name)
 
 
-@operation("write", http="POST /documents/{project}/{document:name}/move", tag=TAG)
-def move_document(call: Call, asked: DocumentMove) -> DocumentText:
+@operation(
+    "write",
+    http="POST /documents/{project}/{document:name}/move",
+    tag=TAG,
+    channel=Channel("document:move", by_project),
+)
+def move_document(call: Call, asked: DocumentMove) -> DocumentPlace:
     """Take a document to another project. Its paragraphs keep their ids, and nothing is embedded again."""
     call.app.documents.move(asked.project, asked.document, asked.to)
-    return _text(call, asked.to, asked.document)
+    return DocumentPlace(project=asked.to, id=asked.document)
 
 
-@operation("write", http="PUT /documents/{project}/{document:name}", tag=TAG)
+@operation(
+    "write", http="PUT /documents/{project}/{document:name}", tag=TAG, channel=Channel("document:save", by_project)
+)
 def save_document(call: Call, asked: DocumentSave) -> DocumentSaved:
     """Save a document. It is on disk and found by its words when this answers; new paragraphs are embedded after."""
     return DocumentSaved.of(call.app.documents.save(asked.project, asked.document, asked.text))
 
 
-@operation("read", http="GET /documents/{project}/{document:name}", tag=TAG)
+@operation(
+    "read",
+    http="GET /documents/{project}/{document:name}",
+    tag=TAG,
+    tool=Tool("read_document", "Read the whole text of one of the user's documents."),
+)
 def get_document(call: Call, asked: OfDocument) -> DocumentText:
     """A document with its text."""
-    return _text(call, asked.project, asked.document)
+    text = call.app.documents.text(asked.project, asked.document)
+    return DocumentText(project=asked.project, id=asked.document, text=text)
 
 
 @operation("write", http="DELETE /documents/{project}/{document:name}", tag=TAG)
@@ -236,7 +361,3 @@ def delete_document(call: Call, asked: OfDocument) -> Deleted:
     if not call.app.documents.delete(asked.project, asked.document):
         raise NotFound(f"there is no document {asked.document!r} in project {asked.project!r}")
     return Deleted(deleted=1)
-
-
-def _text(call: Call, project: str, document: str) -> DocumentText:
-    return DocumentText(project=project, id=document, text=call.app.documents.text(project, document))

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from homing.engine.search import NOTICES
+from homing.operations.addresses import document_uri, skill_uri
 from homing.operations.models import Output
 from homing.records import Hit, Mode, Notice, Retrieved
 from homing.skills.finding import FoundSkills, SkillHit
+from homing.skills.skill_file import suspicions
 from homing.text.tokens import matched_terms, spans
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ Source = Literal["skills", "documents", "memory", "devices"]
 
 MAX_MARKED = 20_000
 """Characters of a text in which the words of a query are looked up."""
+SHOWN = (
+    "name", "tags", "path", "project_id", "document_id", "start_offset", "end_offset", "collection", "session_key",
+)  # fmt: skip
+"""What of the metadata of a hit a model reads."""
 
 
 class NoticeOut(Output):
@@ -29,6 +35,9 @@ class NoticeOut(Output):
 
     zh: str = Field(examples=["语义搜索暂时不可用，已切换为关键词搜索"])
     en: str = Field(examples=["Semantic search is unavailable for now; these are keyword results"])
+
+    def __str__(self) -> str:
+        return f"{self.zh} / {self.en}"
 
 
 class LegOut(Output):
@@ -44,7 +53,9 @@ class LegOut(Output):
 class HitOut(Output):
     """One hit. `score` is on the readable scale, where 0.5 is the border between unrelated and related.
 
-    `matched` are the words of the query that the text contains, `spans` where they stand in it.
+    `matched` are the words of the query that the text contains, `spans` where they stand in it. `uri` is the resource
+    with the whole document or skill. `flags` names what in the text looks like an attempt to command a model: a hint,
+    not a verdict, and empty for most texts.
     """
 
     id: str = Field(examples=["ch1#3"])
@@ -56,6 +67,8 @@ class HitOut(Output):
     matched: list[str] = Field(examples=[["灯塔"]])
     spans: list[tuple[int, int]] = Field(examples=[[[6, 8]]])
     reasons: list[str]
+    uri: str | None = Field(examples=["homing://documents/novel/ch1"])
+    flags: list[str]
     metadata: dict[str, Any]
 
 
@@ -73,6 +86,26 @@ class SearchOut(Output):
     def searches(self) -> Iterator[tuple[str, Mode, bool]]:
         """This search."""
         yield self.source, self.mode, self.degraded
+
+    def summary(self) -> str:
+        """How much was found, and what a person should know about it."""
+        said = "1 hit found." if len(self.hits) == 1 else f"{len(self.hits)} hits found."
+        return said if self.notice is None else f"{said} {self.notice}"
+
+    def lines(self) -> Sequence[Any]:
+        """The hits without their explanation."""
+        return [
+            {
+                "id": hit.id,
+                "text": hit.text,
+                "score": None if hit.score is None else round(hit.score, 4),
+                **{key: hit.metadata[key] for key in SHOWN if hit.metadata.get(key) not in (None, "", [])},
+                "matched": hit.matched,
+                "uri": hit.uri,
+                "flags": hit.flags,
+            }
+            for hit in self.hits
+        ]
 
 
 def search_out(source: str, query: str, found: Retrieved) -> SearchOut:
@@ -114,8 +147,15 @@ def hit_of(query: str, hit: Hit) -> HitOut:
         matched=list(hit.keywords or dict.fromkeys(hit.text[start:end] for start, end in places)),
         spans=places,
         reasons=list(hit.reasons),
+        uri=_uri(hit.metadata),
+        flags=list(suspicions(hit.text)),
         metadata={**hit.metadata, "collection": hit.collection},
     )
+
+
+def _uri(metadata: Mapping[str, Any]) -> str | None:
+    place = metadata.get("project_id"), metadata.get("document_id")
+    return None if None in place else document_uri(*map(str, place))
 
 
 def marked(query: str, text: str) -> list[tuple[int, int]]:
@@ -165,6 +205,8 @@ def _skill_hit(query: str, hit: SkillHit) -> HitOut:
         matched=list(dict.fromkeys(word for why in hit.why for word in why.keywords)),
         spans=marked(query, text),
         reasons=[f"{why.leg}:{why.part}" for why in hit.why],
+        uri=skill_uri(hit.id),
+        flags=list(suspicions(text)),
         metadata={
             "name": hit.name,
             "tags": list(hit.tags),
@@ -203,5 +245,7 @@ def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any
         matched=matched_terms(query, text),
         spans=marked(query, text),
         reasons=list(candidate["reasons"]),
+        uri=None,
+        flags=[],
         metadata={**told, "decision": step["decision"], "hint": step["hint"]},
     )

@@ -9,7 +9,7 @@ from pydantic import Field
 from homing.errors import NotFound
 from homing.operations.hits import SearchOut, search_out
 from homing.operations.models import Input, Limit, Name, Output, Query
-from homing.operations.operation import Call, operation
+from homing.operations.operation import Call, Tool, operation
 from homing.operations.problems import EMPTY_OR_NO_NUL, NO_NUL, NOT_BLANK
 from homing.records import Mode
 
@@ -24,12 +24,19 @@ Text = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=NOT_BLAN
 class Remember(Input):
     """A text to remember; with an id it replaces what has that id."""
 
-    text: Text
-    collection: Collection = Field("knowledge", examples=["observation"])
-    id: Name | None = Field(None, examples=["allergies"])
-    session_key: Word = Field("", examples=["s1"])
+    text: Text = Field(description="One thing, in full sentences.")
+    collection: Collection = Field(
+        "knowledge",
+        description="knowledge: facts; observation: what was seen of the user; reflection: what follows from it; "
+        "learning: how to do better.",
+        examples=["observation"],
+    )
+    id: Name | None = Field(None, description="Replaces what has this id.", examples=["allergies"])
+    session_key: Word = Field(
+        "", description="The conversation it belongs to, where it is not for all.", examples=["s1"]
+    )
     category: Word = ""
-    tags: list[Tag] = Field([], max_length=100, examples=[["food"]])
+    tags: list[Tag] = Field([], max_length=100, description="Words to sort it by.", examples=[["food"]])
 
 
 class Recall(Input):
@@ -73,6 +80,19 @@ class MemoryOut(Output):
     updated: float
 
 
+class Remembered(MemoryOut):
+    """What was remembered; until it is `embedded` only its words find it."""
+
+    agents_read = None
+
+    embedded: bool
+
+    def summary(self) -> str:
+        """Where it is kept."""
+        later = "" if self.embedded else " It is recalled by its words until the embedding model has read it."
+        return f"Remembered in {self.collection} as {self.id!r}.{later}"
+
+
 class MemoryList(Output):
     """How much is remembered, how much waits to be embedded, and the latest entries."""
 
@@ -87,22 +107,34 @@ class Forgotten(Output):
     forgotten: int
 
 
-@operation("write", http="POST /memory/remember", tag=TAG, status=201)
-def remember(call: Call, asked: Remember) -> MemoryOut:
+@operation(
+    "write",
+    http="POST /memory/remember",
+    tag=TAG,
+    status=201,
+    tool=Tool(
+        "remember", "Remember something for later conversations. Save what the user wants kept; never save secrets."
+    ),
+)
+def remember(call: Call, asked: Remember) -> Remembered:
     """Remember a text. It is durable when this answers; its vector follows in the background."""
-    return MemoryOut.of(
-        call.app.memory.remember(
-            asked.collection,
-            asked.text,
-            entry_id=asked.id,
-            session_key=asked.session_key,
-            category=asked.category,
-            tags=tuple(asked.tags),
-        )
+    entry = call.app.memory.remember(
+        asked.collection,
+        asked.text,
+        entry_id=asked.id,
+        session_key=asked.session_key,
+        category=asked.category,
+        tags=tuple(asked.tags),
     )
+    return Remembered.of(entry, embedded=call.app.engine.wait(entry.collection, [entry.id], call.patience))
 
 
-@operation("read", http="POST /memory/recall", tag=TAG)
+@operation(
+    "read",
+    http="POST /memory/recall",
+    tag=TAG,
+    tool=Tool("recall", "Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons."),
+)
 def recall(call: Call, asked: Recall) -> SearchOut:
     """What a question is about, the nearest first."""
     found = call.app.memory.recall(
@@ -130,12 +162,17 @@ def list_memories(call: Call, asked: MemoryListing) -> MemoryList:
     )
 
 
-@operation("write", http="DELETE /memory/{id:name}", tag=TAG)
+@operation(
+    "write",
+    http="DELETE /memory/{id:name}",
+    tag=TAG,
+    tool=Tool("forget", "Forget something that was remembered, by its id from recall.", destructive=True),
+)
 def forget(call: Call, asked: Forget) -> Forgotten:
     """Forget an entry, in one collection or in whichever has it."""
     memory = call.app.memory
     names = memory.collections if asked.collection is None else (asked.collection,)
     forgotten = sum(memory.forget(name, [asked.id]) for name in names)
     if not forgotten:
-        raise NotFound(f"nothing with the id {asked.id!r} is remembered; GET /memory lists what is")
+        raise NotFound(f"nothing with the id {asked.id!r} is remembered")
     return Forgotten(forgotten=forgotten)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from homing.operations.problems import NO_NUL, NOT_BLANK, ONE_PART
+from homing.documents.searching import Offsets
+from homing.operations.problems import NO_NUL, NOT_BLANK
 from homing.records import Mode
 from homing.text.decoding import readable
 
@@ -19,16 +20,23 @@ Query = Annotated[
 ]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many hits at most.")]
 Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=NO_NUL)]
-Project = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=ONE_PART, examples=["novel"])]
+Project = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=NO_NUL, examples=["novel"])]
 Document = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=NO_NUL, examples=["ch1"])]
+OffsetUnit = Annotated[
+    Offsets, Field(description="What offsets count: characters, or UTF-16 units as in a JavaScript string.")
+]
 
-WHOLE = (int, int | None)
+
+def on_channels(**names: str) -> Mapping[str, str]:
+    """How desktop apps spell the fields of a model, where it is not simply camelCase."""
+    return {"project": "projectId", "document": "documentId", **names}
 
 
 class Input(BaseModel):
     """A request: unknown fields are refused, and a number is a number, not a text that looks like one."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    channel_names: ClassVar[Mapping[str, str]] = on_channels()
 
     @model_validator(mode="before")
     @classmethod
@@ -41,8 +49,9 @@ class Input(BaseModel):
 
     @classmethod
     def _is_whole(cls, name: str, value: Any) -> bool:
-        field = cls.model_fields.get(name)
-        return isinstance(value, float) and value.is_integer() and field is not None and field.annotation in WHOLE
+        if not (isinstance(value, float) and value.is_integer()):
+            return False
+        return any(name == (one.alias or own) and _takes_whole(one.annotation) for own, one in cls.model_fields.items())
 
 
 class Nothing(Input):
@@ -56,6 +65,8 @@ class Output(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True, from_attributes=True)
+    channel_names: ClassVar[Mapping[str, str]] = on_channels()
+    agents_read: ClassVar[str | None] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -73,6 +84,21 @@ class Output(BaseModel):
     def searches(self) -> Iterator[tuple[str, Mode, bool]]:
         """The searches that were answered with this: of what, how, and whether degraded. For who counts them."""
         return iter(())
+
+    def summary(self) -> str:
+        """A sentence about this for a model that reads text; nothing in it was written by others."""
+        return ""
+
+    def lines(self) -> Sequence[Any]:
+        """What a model reads of this, one line each: texts, or data; the field `agents_read`, all of it, or nothing."""
+        if self.agents_read is None:
+            return []
+        found = getattr(self, self.agents_read) if self.agents_read else self
+        return found if isinstance(found, list) else [found]
+
+
+def _takes_whole(annotation: Any) -> bool:
+    return annotation is int or any(map(_takes_whole, get_args(annotation)))
 
 
 def _plain(value: Any) -> Any:

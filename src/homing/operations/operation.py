@@ -10,6 +10,9 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 from pydantic import BaseModel
 
 from homing.app import OWNER, Homing
+from homing.errors import Canceled
+from homing.on_search import OnSearch
+from homing.operations.models import Output
 
 Scope = Literal["read", "write", "admin"]
 """What a caller must be allowed; each includes the ones before it."""
@@ -22,11 +25,17 @@ def unreported(done: int, total: int) -> None:
     """For those who do not look."""
 
 
+def never() -> bool:
+    """For those who do not change their mind."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """Who asks, and for what: `app` is the user's own, `owner` that of the server, which has what all users share.
 
-    `switch` brings all texts of everybody to the default model.
+    `switch` brings all texts of everybody to the default model. `canceled` says whether the caller took the request
+    back. `patience` is how many seconds the caller waits for a new text to get its vector.
     """
 
     app: Homing
@@ -35,10 +44,17 @@ class Call:
     scope: Scope = "admin"
     report: Report = unreported
     switch: Callable[[Report], int] | None = None
+    canceled: Callable[[], bool] = never
+    patience: float = 0.0
 
     def may(self, scope: Scope) -> bool:
         """Whether the caller's scope reaches that far."""
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+    def go_on(self) -> None:
+        """Raises Canceled where the caller took the request back."""
+        if self.canceled():
+            raise Canceled("the request was canceled; what was done until then stays done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +71,38 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """An operation as a tool of agents (MCP); a model reads `description` to decide whether to call it."""
+
+    name: str
+    description: str
+    destructive: bool = False
+
+
+Pace = Literal["quick", "waiting", "long"]
+"""How a request spends its time: at work for a moment, waiting for somebody else, or at work for minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """An operation as a channel of desktop apps.
+
+    Requests in one `lane` are begun one after another, in the order they came: two saves of a document must not
+    overtake each other. What only `waits` for others keeps none of the threads that work.
+    """
+
+    name: str
+    lane: Callable[[Any], str] | None = None
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. `http` is its method and path, where it is on HTTP; fields of its input may be in the path."""
+    """One operation and the surfaces it is on.
+
+    `http` is its method and path; fields of its input may be in the path. `tool` is how agents know it, `channel` how
+    desktop apps do.
+    """
 
     name: str
     run: Callable[[Call, Any], BaseModel]
@@ -67,11 +113,28 @@ class Operation:
     http: str | None = None
     status: int = 200
     job: Job | None = None
+    tool: Tool | None = None
+    channel: Channel | None = None
 
     @property
     def description(self) -> str:
         """What it does, for people."""
         return inspect.getdoc(self.run) or ""
+
+    def answer(self, call: Call, asked: Any, on_search: OnSearch) -> BaseModel:
+        """What it answers; `on_search` is told of every search that was answered with it."""
+        found = self.run(call, asked)
+        if isinstance(found, Output):
+            for search in found.searches():
+                on_search(*search)
+        return found
+
+    @property
+    def pace(self) -> Pace:
+        """How a request on its channel spends its time. What is not quick can be taken back half-way."""
+        if self.job is not None:
+            return "long"
+        return "waiting" if self.channel is not None and self.channel.waits else "quick"
 
 
 F = TypeVar("F", bound=Callable[[Call, Any], BaseModel])
@@ -81,7 +144,14 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(
-    scope: Scope, *, http: str | None = None, tag: str, status: int = 200, job: Job | None = None
+    scope: Scope,
+    *,
+    http: str | None = None,
+    tag: str,
+    status: int = 200,
+    job: Job | None = None,
+    tool: Tool | None = None,
+    channel: Channel | None = None,
 ) -> Callable[[F], F]:
     """Make a function of a call and an input an operation, under the function's name."""
 
@@ -89,7 +159,7 @@ def operation(
         hints = get_type_hints(run)
         (_, asked), *_ = [one for one in hints.items() if one[0] not in ("call", "return")]
         name = run.__name__
-        OPERATIONS[name] = Operation(name, run, asked, hints["return"], scope, tag, http, status, job)
+        OPERATIONS[name] = Operation(name, run, asked, hints["return"], scope, tag, http, status, job, tool, channel)
         return run
 
     return register

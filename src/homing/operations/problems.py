@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+from homing.errors import InvalidArgument
 from homing.records import Notice
 
 MAX_NAME = 64
@@ -71,3 +74,18 @@ def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> Notice:
     for prefix in ("Input should", "String should", "List should"):
         said = said.replace(prefix, "should")
     return Notice(_CHINESE.get(kind, "格式不对").format_map(context), said)
+
+
+def refusal(where: str, kind: type[BaseModel], error: ValidationError) -> InvalidArgument:
+    """What is wrong with an input and what to send; never what was sent."""
+    fields = [field.alias or name for name, field in kind.model_fields.items()]
+    problems = [
+        {
+            "field": ".".join(str(part)[:MAX_NAME] for part in one["loc"]),
+            "message": "the payload is a JSON object" if one["type"] == "model_type" else problem(one, fields).en,
+        }
+        for one in error.errors(include_input=False, include_url=False)
+    ]
+    said = "; ".join(" ".join(filter(None, (one["field"], one["message"]))) for one in problems[:5])
+    takes = f"it takes {', '.join(fields)}" if fields else "it takes no fields"
+    return InvalidArgument(f"{where}: {said}; {takes}", details={"problems": problems})

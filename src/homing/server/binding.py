@@ -5,23 +5,23 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Path, Query
 from fastapi import Body as Payload
-from pydantic import RootModel, create_model
+from pydantic import RootModel, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
 
-from homing.operations import OPERATIONS, Call, Operation
-from homing.operations.models import Input, Output
+from homing.operations import OPERATIONS, Operation
+from homing.operations.models import Input
+from homing.operations.problems import NO_NUL, ONE_PART
 from homing.server.access import Administering, Caller, Reading, Writing
-from homing.server.job_log import Order
-from homing.server.jobs import Job
-from homing.server.ordering import ordered_work
+from homing.server.ordering import begin_job, call_of
 from homing.server.routes.jobs import JobOut, job_out
 
 NEEDED = {"read": Reading, "write": Writing, "admin": Administering}
-NAMED = re.compile(r"\{(\w+)(?::\w+)?\}")
+NAMED = re.compile(r"\{(\w+)(:\w+)?\}")
 BODY = "body"
 """The parameter that the body of a request is."""
 
@@ -50,7 +50,7 @@ def _bind(router: APIRouter, bound: Operation, method: str, path: str) -> None:
 
 
 def _endpoint(bound: Operation, method: str, path: str) -> Callable[..., Any]:
-    parameters = _parameters(bound.input, method, set(NAMED.findall(path)))
+    parameters = _parameters(bound.input, method, dict(NAMED.findall(path)))
 
     def endpoint(caller: Caller, **given: Any) -> Any:
         return _answer(bound, caller, _asked(bound.input, given))
@@ -61,19 +61,31 @@ def _endpoint(bound: Operation, method: str, path: str) -> Callable[..., Any]:
     return endpoint
 
 
-def _parameters(kind: type[Any], method: str, named: set[str]) -> list[inspect.Parameter]:
+def _parameters(kind: type[Any], method: str, named: dict[str, str]) -> list[inspect.Parameter]:
     if issubclass(kind, RootModel):
         return [_parameter(BODY, _placed(kind.model_fields["root"], Payload()))]
     own = {name: field for name, field in kind.model_fields.items() if name in named}
     rest = {name: field for name, field in kind.model_fields.items() if name not in named}
-    found = [_parameter(name, _placed(field, Path())) for name, field in own.items()]
+    found = [_parameter(name, _in_path(field, ends=not named[name])) for name, field in own.items()]
     if method in ("GET", "DELETE"):
         return found + [_parameter(name, _placed(field, Query()), field) for name, field in rest.items()]
     if not kind.model_fields:
         return [_parameter(BODY, kind | None, FieldInfo(default=None))]
     if not rest:
         return found
-    return [*found, _parameter(BODY, _without(kind, rest) if own else kind)]
+    body = _without(kind, rest) if own else kind
+    if any(field.is_required() for field in rest.values()):
+        return [*found, _parameter(BODY, body)]
+    return [*found, _parameter(BODY, body | None, FieldInfo(default=None))]
+
+
+def _in_path(field: FieldInfo, *, ends: bool) -> Any:
+    """What a path names is there; where it `ends` at the next slash, none can be in it."""
+    given = field.rebuild_annotation()
+    if NoneType in get_args(given):
+        given = get_args(given)[0]
+    one_part = ends and TypeAdapter(given).json_schema().get("pattern") == NO_NUL
+    return Annotated[given, Path(pattern=ONE_PART) if one_part else Path()]
 
 
 def _placed(field: FieldInfo, place: Any) -> Any:
@@ -104,26 +116,6 @@ def _asked(kind: type[Any], given: dict[str, Any]) -> Any:
 def _answer(bound: Operation, caller: Caller, asked: Any) -> Any:
     if (query := getattr(asked, "query", None) or getattr(asked, "text", None)) and bound.scope == "read":
         caller.service.log_query(query)
-    call = call_of(caller)
     if bound.job is not None:
-        return job_out(_begun(bound, caller, call, asked).view)
-    found = bound.run(call, asked)
-    if isinstance(found, Output):
-        for search in found.searches():
-            caller.service.metrics.on_search(*search)
-    return found
-
-
-def call_of(caller: Caller) -> Call:
-    """A caller of the server as operations know one."""
-    return Call(caller.app, caller.service.app, caller.user, caller.scope)
-
-
-def _begun(bound: Operation, caller: Caller, call: Call, asked: Any) -> Job:
-    """The job of an operation, under way."""
-    how, service = bound.job, caller.service
-    assert how is not None
-    how.check(call, asked)
-    order = Order(bound.name, asked.model_dump_json(), caller.scope)
-    work = ordered_work(service, order, caller.user)
-    return service.jobs.submit(how.kind, how.subject(asked), work, user=caller.user, shared=how.shared, order=order)
+        return job_out(begin_job(bound, caller, asked).view)
+    return bound.answer(call_of(caller), asked, caller.service.metrics.on_search)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from homing.mcp.access import Access
 from homing.mcp.http import McpEndpoint
+from homing.mcp.tools import Access
 from homing.server.access import Caller
 
 

@@ -1,13 +1,14 @@
-"""The work of a job: an operation, done for a user while their folder is open."""
+"""Operations for a caller of the server, at once or by a job that another server can take up."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from homing.operations import OPERATIONS, Call
+from homing.operations import OPERATIONS, Call, Operation
+from homing.server.access import Caller
 from homing.server.job_log import Order
-from homing.server.jobs import Report, Work
+from homing.server.jobs import Job, Report, Work
 
 if TYPE_CHECKING:
     from homing.server.service import Service
@@ -39,3 +40,18 @@ def switch_everybody(users: Users, report: Report) -> int:
         with users.lease(user) as app:
             changed += app.switch.run(report)
     return changed
+
+
+def call_of(caller: Caller) -> Call:
+    """A caller of the server as operations know one."""
+    return Call(caller.app, caller.service.app, caller.user, caller.scope)
+
+
+def begin_job(bound: Operation, caller: Caller, asked: Any) -> Job:
+    """The job of an operation, under way; the next server takes it up where this one ends before it is done."""
+    how, service = bound.job, caller.service
+    assert how is not None
+    how.check(call_of(caller), asked)
+    order = Order(bound.name, asked.model_dump_json(), caller.scope)
+    work = ordered_work(service, order, caller.user)
+    return service.jobs.submit(how.kind, how.subject(asked), work, user=caller.user, shared=how.shared, order=order)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Generic, Literal, TypeVar
 
 from fastapi import APIRouter, Request, Response
@@ -13,37 +14,16 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
 from homing.channels import CHANNELS, Channels, Envelope, Work, schemas
-from homing.channels.channel import Channel
-from homing.channels.envelope import failed, kinds
-from homing.channels.rendering import as_json
-from homing.errors import Forbidden, HomingError, InvalidArgument
-from homing.on_search import OnSearch
+from homing.channels.dispatcher import checked
+from homing.channels.envelope import as_json, failed, kinds, succeeded
+from homing.channels.messages import BoundChannel, as_message
+from homing.errors import Canceled, Forbidden, HomingError, InvalidArgument, Overloaded
 from homing.server.access import Caller, Reading
 from homing.server.failures import STATUSES
+from homing.server.ordering import begin_job
 
 LOOK_UP = 0.5
 """Seconds between two looks whether the client still waits."""
-
-EXAMPLES: dict[str, dict[str, Any]] = {
-    "embedding:generate": {"texts": ["他一个人守着灯塔", "She keeps the silver key."]},
-    "embedding:search": {"projectId": "novel", "query": "孤独的感觉"},
-    "embedding:reindex": {"projectId": "novel"},
-    "embedding:status": {"waitMs": 1000},
-    "search:fts:query": {"projectId": "novel", "query": "灯塔", "limit": 20, "offset": 0},
-    "rag:retrieve": {"projectId": "novel", "query": "沈舟走到河边", "maxTokens": 1500},
-    "rag:config:get": {},
-    "rag:config:update": {"topK": 3},
-    "document:save": {"projectId": "novel", "documentId": "ch1", "text": "他一个人守着灯塔。\n\nThe market was loud."},
-    "document:delete": {"projectId": "novel", "documentId": "ch1"},
-    "document:rename": {"projectId": "novel", "documentId": "ch1", "newDocumentId": "prologue"},
-    "document:move": {"projectId": "novel", "documentId": "ch1", "toProjectId": "archive"},
-    "document:list": {"projectId": "novel"},
-    "document:text": {"projectId": "novel", "documentId": "ch1"},
-    "document:chunks": {"projectId": "novel", "documentId": "ch1", "offsetUnit": "utf-16"},
-    "project:list": {},
-    "project:delete": {"projectId": "novel"},
-}
-"""A request of each channel, for the description of the API."""
 
 Data = TypeVar("Data", bound=BaseModel)
 
@@ -109,30 +89,62 @@ def ipc_router(channels: Callable[[Caller], Channels]) -> APIRouter:
     return router
 
 
-def _endpoint(channels: Callable[[Caller], Channels], channel: Channel) -> Callable[..., Awaitable[Response]]:
+def _endpoint(channels: Callable[[Caller], Channels], channel: BoundChannel) -> Callable[..., Awaitable[Response]]:
     async def endpoint(request: Request, caller: Reading) -> Response:
         try:
             if channel.writes and not caller.may("write"):
                 raise Forbidden(f"this token may {caller.scope}, and {channel.name} needs write")
             payload = _payload(await request.body())
+            if channel.operation.job is not None:
+                return _answer(await _done(request, caller, channel, payload))
         except HomingError as error:
             return _answer(failed(error))
-        on_search = caller.service.metrics.on_search
-        return _answer(await _watched(request, channels(caller), channel.name, payload, on_search))
+        return _answer(await _watched(request, caller, channels(caller), channel.name, payload))
 
     return endpoint
 
 
-async def _watched(request: Request, channels: Channels, channel: str, payload: Any, on_search: OnSearch) -> Envelope:
+async def _watched(request: Request, caller: Caller, channels: Channels, channel: str, payload: Any) -> Envelope:
     """The answer; a client that has gone takes its request back."""
     gone = threading.Event()
-    work = Work(cancelled=gone.is_set, on_search=on_search)
+    work = Work(cancelled=gone.is_set, on_search=caller.service.metrics.on_search)
     answering = asyncio.ensure_future(run_in_threadpool(channels.invoke, channel, payload, work=work))
     while not answering.done():
         await asyncio.wait({answering}, timeout=LOOK_UP)
         if not answering.done() and await request.is_disconnected():
             gone.set()
     return answering.result()
+
+
+async def _done(request: Request, caller: Caller, channel: BoundChannel, payload: Any) -> Envelope:
+    """The answer of work that is a job, once it is done; a client that has gone takes it back.
+
+    When the server ends before that, the next one goes on with the job.
+    """
+    job = await run_in_threadpool(begin_job, channel.operation, caller, checked(channel, payload))
+    loop, news = asyncio.get_running_loop(), asyncio.Event()
+
+    def happened() -> None:
+        loop.call_soon_threadsafe(news.set)
+
+    stop = job.listen(happened)
+    try:
+        while not (job.ended or caller.service.stopping.is_set()):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), LOOK_UP)
+            news.clear()
+            if not job.ended and await request.is_disconnected():
+                job.cancel()
+    finally:
+        stop()
+    view = job.view
+    if view.state == "done":
+        return succeeded(as_message(channel.operation.output.model_validate(view.result)))
+    if view.error is not None:
+        return {"ok": False, "error": {**view.error, "details": {"job": view.id}}}
+    if caller.service.stopping.is_set():
+        raise Overloaded(f"the server is about to end; the next one goes on with job {view.id}")
+    raise Canceled("the request was canceled; what was done until then stays done")
 
 
 def _payload(body: bytes) -> Any:
@@ -157,10 +169,10 @@ def _answer(envelope: Envelope) -> Response:
     )
 
 
-def _body(channel: Channel) -> dict[str, Any]:
+def _body(channel: BoundChannel) -> dict[str, Any]:
     schema = channel.request.model_json_schema(by_alias=True)
-    content = {"schema": schema, "example": EXAMPLES[channel.name]}
-    return {"required": "required" in schema, "content": {"application/json": content}}
+    shown = {name: one["examples"][0] for name, one in schema.get("properties", {}).items() if "examples" in one}
+    return {"required": "required" in schema, "content": {"application/json": {"schema": schema, "example": shown}}}
 
 
 router = ipc_router(lambda caller: Channels(caller.app))
