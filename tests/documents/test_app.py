@@ -131,7 +131,8 @@ def test_a_slip_of_the_hand_in_the_shell_empties_no_document(shell: CliRunner) -
 def test_a_project_that_is_not_there_is_told(shell: CliRunner, words: list[str]) -> None:
     done = shell.invoke(command, ["docs", *words])
     assert isinstance(done.exception, NotFound)
-    assert "homing docs list" in str(done.exception)
+    assert "there is no project" in str(done.exception)
+    assert any(hint in str(done.exception) for hint in ("homing docs list", "there are: "))
 
 
 def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -> None:

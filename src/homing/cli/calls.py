@@ -170,4 +170,4 @@ def _problem(error: Any) -> str:
     if error["type"] == "literal_error":
         known = re.findall(r"'([^']*)'", context["expected"])
         return f"there is no {name.removesuffix('s')} {error['input']!r}; known: {', '.join(known)}"
-    return f"{name} {problem(error)}"
+    return f"{name} {problem(error).en}"

@@ -75,7 +75,7 @@ def import_folder(
 def list_documents(
     call: Call,
     project: Annotated[str | None, typer.Argument(help="A project; without it, the projects are listed.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="List at most this many documents.")] = 1_000,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="List at most this many documents.")] = 10_000,
     offset: Annotated[int, typer.Option(help="Skip this many documents.")] = 0,
 ) -> Answer:
     """List the projects, or the documents of one."""
@@ -128,7 +128,7 @@ def search(
     query: Annotated[str, typer.Argument(help='A question; in keyword mode, "…" and 「…」 are phrases.')],
     mode: SearchMode = "hybrid",
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many paragraphs.")] = 20,
-    min_score: Annotated[float, typer.Option(help="Leave out semantic matches that score lower.")] = 0.55,
+    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
     offset: Annotated[int, typer.Option(help="Skip this many hits, to see the next page.")] = 0,
     document: Annotated[str | None, typer.Option(help="Search only this document.")] = None,
 ) -> Answer:
@@ -137,7 +137,6 @@ def search(
     found = documents.search_documents(call, checked(documents.DocumentSearch, project=project, query=query, **given))
 
     def show() -> None:
-        _check_project(call, project)
         print_hits(
             found,
             lambda hit: f"{hit.metadata['document_id']} {hit.metadata['start_offset']}",

@@ -208,7 +208,7 @@ class DocumentService:
         *,
         mode: Mode = "hybrid",
         top_k: int = 20,
-        min_score: float | None = 0.55,
+        min_score: float | None = None,
         offset: int = 0,
         document: str | None = None,
         offsets: Offsets = "characters",

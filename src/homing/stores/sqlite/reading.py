@@ -38,12 +38,14 @@ Binding = str | int | float | bytes
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection, and where the vectors stand that serve it; None where there are none."""
+    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words."""
 
     id: int
     name: str
     records: int
     counters: Counters | None = None
+    word_segments: tuple[int, ...] = ()
+    word_removals: tuple[int, ...] = ()
 
     @property
     def space(self) -> int | None:
@@ -69,15 +71,18 @@ def first_key(collection: int) -> int:
 def find_collection(connection: apsw.Connection, name: str) -> Collection | None:
     """The collection of that name, if there is one."""
     row = connection.execute(
-        "SELECT c.id, c.records, m.space, s.model, s.dimensions, m.epoch, m.last_segment, m.last_removal, m.live, "
-        "m.dead FROM collections c LEFT JOIN spaces s ON s.id = c.space "
+        "SELECT c.id, c.records, (SELECT json_group_array(w.id) FROM word_segments w WHERE w.collection = c.id), "
+        "(SELECT json_group_array(w.id) FROM word_removals w WHERE w.collection = c.id), m.space, s.model, "
+        "s.dimensions, m.epoch, m.last_segment, m.last_removal, m.live, m.dead FROM collections c "
+        "LEFT JOIN spaces s ON s.id = c.space "
         "LEFT JOIN matrices m ON m.collection = c.id AND m.space = c.space WHERE c.name = ?",
         (name,),
     ).fetchone()
     if row is None:
         return None
-    number, records, space, *rest = row
-    return Collection(number, name, records, None if space is None else Counters(number, space, *rest))
+    number, records, segments, removals, space, *rest = row
+    counters = None if space is None else Counters(number, space, *rest)
+    return Collection(number, name, records, counters, tuple(json.loads(segments)), tuple(json.loads(removals)))
 
 
 class Catalog:

@@ -143,7 +143,7 @@ def search(
     index: Index,
 ) -> Words:
     """The `limit` most relevant, if so many exist, the best first, ties by id, and what the words are worth."""
-    question, view = _question(connection, collection.id, query, index)
+    question, view = _question(connection, collection, query, index)
     keys, scores = _best(connection, collection, question, limit, asked, estimates)
     ids: dict[int, str] = dict(
         rows(
@@ -162,7 +162,7 @@ def measure(
     """The BM25 of those of these records that share a word with the query, by key."""
     if not keys:
         return {}
-    question, _ = _question(connection, collection.id, query, index)
+    question, _ = _question(connection, collection, query, index)
     scores = question.measure(np.array(keys, np.int64))
     return {key: score for key, score in zip(keys, scores.tolist(), strict=True) if score > 0}
 
@@ -240,10 +240,9 @@ class Merger:
         return True
 
 
-def _question(connection: apsw.Connection, collection: int, query: str, index: Index) -> tuple[Question, View]:
+def _question(connection: apsw.Connection, collection: Collection, query: str, index: Index) -> tuple[Question, View]:
     found = SegmentRows(connection)
-    segments = [one for one, _, _ in found.segments(collection)]
-    view = index.view(collection, segments, found.removals(collection), found)
+    view = index.view(collection.id, collection.word_segments, collection.word_removals, found)
     return Question(view, query_terms(query), partial(index.piece, found)), view
 
 
