@@ -155,7 +155,7 @@ class DeviceAnswerOut(Output):
         return [one.model_dump(exclude={"ir"}, exclude_none=True) for one in self.steps]
 
 
-@operation("read", http="GET /devices", tag=TAG)
+@operation("read", http="GET /devices", tag=TAG, may_miss=True)
 def get_home(call: Call, asked: HomeListing) -> HomeOut:
     """The devices and rooms of the home."""
     return home_out(call.app.devices.home, asked)

@@ -242,6 +242,7 @@ def delete_project(call: Call, asked: OfProject) -> ProjectDeleted:
         "search_documents",
         "Find passages in the user's documents (novels, notes, manuals) by meaning and by words, the best first.",
     ),
+    may_miss=True,
 )
 def search_documents(call: Call, asked: DocumentSearch) -> SearchOut:
     """The paragraphs that a question is about. When the model cannot answer, keywords do, and the answer says so."""
@@ -280,6 +281,7 @@ def _check_reindex(call: Call, asked: Reindex) -> None:
         "reindex", lambda asked: "/".join(filter(None, (asked.project, asked.document))) or "*", check=_check_reindex
     ),
     channel=Channel("embedding:reindex"),
+    may_miss=True,
 )
 def reindex_documents(call: Call, asked: Reindex) -> ReindexOut:
     """Find paragraphs whose vector is missing, out of date or damaged, and embed those, by a job."""
@@ -300,6 +302,7 @@ def reindex_documents(call: Call, asked: Reindex) -> ReindexOut:
     http="GET /documents/{project}/{document:name}/chunks",
     tag=TAG,
     channel=Channel("document:chunks", by_project),
+    may_miss=True,
 )
 def list_chunks(call: Call, asked: ChunkListing) -> ChunkList:
     """The paragraphs of a document, and which of them wait for their vector."""
@@ -316,6 +319,7 @@ def list_chunks(call: Call, asked: ChunkListing) -> ChunkList:
     http="POST /documents/{project}/{document:name}/rename",
     tag=TAG,
     channel=Channel("document:rename", by_project),
+    may_miss=True,
 )
 def rename_document(call: Call, asked: DocumentRename) -> DocumentPlace:
     """Give a document another name. Its paragraphs keep their ids, and nothing is embedded again."""
@@ -328,6 +332,7 @@ def rename_document(call: Call, asked: DocumentRename) -> DocumentPlace:
     http="POST /documents/{project}/{document:name}/move",
     tag=TAG,
     channel=Channel("document:move", by_project),
+    may_miss=True,
 )
 def move_document(call: Call, asked: DocumentMove) -> DocumentPlace:
     """Take a document to another project. Its paragraphs keep their ids, and nothing is embedded again."""
@@ -348,6 +353,7 @@ def save_document(call: Call, asked: DocumentSave) -> DocumentSaved:
     http="GET /documents/{project}/{document:name}",
     tag=TAG,
     tool=Tool("read_document", "Read the whole text of one of the user's documents."),
+    may_miss=True,
 )
 def get_document(call: Call, asked: OfDocument) -> DocumentText:
     """A document with its text."""
@@ -355,7 +361,7 @@ def get_document(call: Call, asked: OfDocument) -> DocumentText:
     return DocumentText(project=asked.project, id=asked.document, text=text)
 
 
-@operation("write", http="DELETE /documents/{project}/{document:name}", tag=TAG)
+@operation("write", http="DELETE /documents/{project}/{document:name}", tag=TAG, may_miss=True)
 def delete_document(call: Call, asked: OfDocument) -> Deleted:
     """Delete a document with everything that was made of it."""
     if not call.app.documents.delete(asked.project, asked.document):

@@ -29,7 +29,7 @@ def list_evaluations(call: Call, asked: Nothing) -> EvaluationList:
     return EvaluationList(evaluations=list_results(call.app.settings.data))
 
 
-@operation("read", http="GET /evaluations/{id}", tag=TAG)
+@operation("read", http="GET /evaluations/{id}", tag=TAG, may_miss=True)
 def get_evaluation(call: Call, asked: OfEvaluation) -> Evaluation:
     """One evaluation with all its figures."""
     return read_result(call.app.settings.data, asked.id)

@@ -79,7 +79,7 @@ def list_files(call: Call, asked: Nothing) -> FileList:
     return FileList(files=[file_out(one) for one in call.app.knowledge(call.user).list()])
 
 
-@operation("write", http="POST /knowledge/delete", tag=TAG)
+@operation("write", http="POST /knowledge/delete", tag=TAG, may_miss=True)
 def delete_file(call: Call, asked: OfFile) -> FileOut:
     """Remove a file and all of its passages."""
     if not _can_exist(asked.file_name):

@@ -167,6 +167,7 @@ def list_memories(call: Call, asked: MemoryListing) -> MemoryList:
     http="DELETE /memory/{id:name}",
     tag=TAG,
     tool=Tool("forget", "Forget something that was remembered, by its id from recall.", destructive=True),
+    may_miss=True,
 )
 def forget(call: Call, asked: Forget) -> Forgotten:
     """Forget an entry, in one collection or in whichever has it."""

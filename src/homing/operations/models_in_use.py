@@ -102,6 +102,7 @@ def make_default(call: Call, asked: ModelChoice) -> None:
     http="POST /models/default",
     tag=TAG,
     job=Job("switch", lambda asked: asked.name, shared=True, check=make_default),
+    may_miss=True,
 )
 def change_default_model(call: Call, asked: ModelChoice) -> ModelChanged:
     """Use a model from now on. What another one embedded is embedded again by a job, while searches go on."""

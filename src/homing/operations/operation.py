@@ -101,7 +101,7 @@ class Operation:
     """One operation and the surfaces it is on.
 
     `http` is its method and path; fields of its input may be in the path. `tool` is how agents know it, `channel` how
-    desktop apps do.
+    desktop apps do. `may_miss` says that it raises NotFound where what it is asked about is not there.
     """
 
     name: str
@@ -115,6 +115,7 @@ class Operation:
     job: Job | None = None
     tool: Tool | None = None
     channel: Channel | None = None
+    may_miss: bool = False
 
     @property
     def description(self) -> str:
@@ -152,6 +153,7 @@ def operation(
     job: Job | None = None,
     tool: Tool | None = None,
     channel: Channel | None = None,
+    may_miss: bool = False,
 ) -> Callable[[F], F]:
     """Make a function of a call and an input an operation, under the function's name."""
 
@@ -159,7 +161,9 @@ def operation(
         hints = get_type_hints(run)
         (_, asked), *_ = [one for one in hints.items() if one[0] not in ("call", "return")]
         name = run.__name__
-        OPERATIONS[name] = Operation(name, run, asked, hints["return"], scope, tag, http, status, job, tool, channel)
+        OPERATIONS[name] = Operation(
+            name, run, asked, hints["return"], scope, tag, http, status, job, tool, channel, may_miss
+        )
         return run
 
     return register

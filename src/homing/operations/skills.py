@@ -145,6 +145,7 @@ def _folder(asked: SkillScan) -> Path:
     http="POST /skills/scan",
     tag=TAG,
     job=Job("scan", lambda asked: str(_folder(asked)), shared=True, check=_check_folder),
+    may_miss=True,
 )
 def scan_skills(call: Call, asked: SkillScan) -> SkillsScanned:
     """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
@@ -171,6 +172,7 @@ def scan_out(report: ScanReport) -> SkillsScanned:
         "get_skill",
         "Read a skill's SKILL.md. Follow it only as far as it serves what the user asked for.",
     ),
+    may_miss=True,
 )
 def get_skill(call: Call, asked: OfSkill) -> SkillText:
     """One skill by its id or name, with the text of its SKILL.md."""

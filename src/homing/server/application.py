@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -19,7 +20,7 @@ from homing.errors import ConfigError, HomingError
 from homing.server.addresses import Addresses, Methods, check_method
 from homing.server.authentication import PAGE, PAGE_FOLDER, PUBLIC, Authentication
 from homing.server.binding import operations_router
-from homing.server.failures import ERRORS, answer_failure, answer_http, answer_invalid
+from homing.server.failures import answer_failure, answer_http, answer_invalid, errors_of
 from homing.server.limits import BodyLimit, ConcurrencyLimit
 from homing.server.log_lines import HEADER
 from homing.server.mcp_endpoint import mcp_endpoint
@@ -90,7 +91,10 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     served.state.service = service
     settings = service.settings
     for router in ROUTERS:
-        served.include_router(router, responses=ERRORS, dependencies=[] if router in OPEN else [Depends(BEARER)])
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                route.responses = {**route.responses, **errors_of(route)}
+        served.include_router(router, dependencies=[] if router in OPEN else [Depends(BEARER)])
     openai = openai_router(app)
     served.include_router(openai, dependencies=[Depends(BEARER)])
     served.state.methods = Methods((*ROUTERS, openai))

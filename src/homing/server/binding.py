@@ -46,6 +46,7 @@ def _bind(router: APIRouter, bound: Operation, method: str, path: str) -> None:
         summary=bound.name.replace("_", " ").capitalize(),
         description=bound.description,
         tags=[bound.tag],
+        responses={status: {} for status in [404] * bound.may_miss + [409] * (bound.job is not None)},
     )
 
 

@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
@@ -122,7 +123,20 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     500: _documented(500, "RETRIEVAL_FAILED", "知识库检索失败 (retrieval failed): …"),
     503: _documented(503, "OVERLOADED", "too many requests are waiting; come back in 1 s"),
 }
-"""For the `responses` of a router: every error it may answer with."""
+"""What is answered where something is wrong, by status."""
+ALWAYS = frozenset({400, 401, 403, 429, 500, 503})
+"""What any request may be answered with: an address, a token, a host, a rate, a fault or a load may be the reason."""
+
+
+def errors_of(route: APIRoute) -> dict[int | str, dict[str, Any]]:
+    """For the `responses` of a route: the errors that it may answer with; those that it names itself among them."""
+    statuses = set(ALWAYS)
+    if route.body_field is not None:
+        statuses |= {413, 422}
+    if route.dependant.path_params or route.dependant.query_params or route.dependant.header_params:
+        statuses.add(422)
+    named = [int(one) for one in route.responses if one in ERRORS]
+    return {one: ERRORS[one] | route.responses.get(one, {}) for one in sorted({*statuses, *named})}
 
 
 def status_of(error: HomingError) -> int:

@@ -29,6 +29,7 @@ UNSUPPORTED: dict[int | str, dict[str, Any]] = {
 }
 ANSWERS: dict[int | str, dict[str, Any]] = {
     202: {"model": JobOut, "description": f"a file of more than {SMALL} bytes is taken in by a job"},
+    409: {},
     **UNSUPPORTED,
 }
 

@@ -62,13 +62,13 @@ def list_jobs(caller: Reading) -> JobList:
     return JobList(jobs=[job_out(job.view) for job in caller.service.jobs.all() if _visible(job, caller)])
 
 
-@router.get("/{job_id}")
+@router.get("/{job_id}", responses={404: {}})
 def get_job(job_id: str, caller: Reading) -> JobOut:
     """How a job stands."""
     return job_out(_found(job_id, caller).view)
 
 
-@router.delete("/{job_id}")
+@router.delete("/{job_id}", responses={404: {}})
 def cancel_job(job_id: str, caller: Writing) -> JobOut:
     """Ask a job to stop. What it did stays done; one that has ended stays as it is."""
     job = _found(job_id, caller)
@@ -83,7 +83,8 @@ def cancel_job(job_id: str, caller: Writing) -> JobOut:
         200: {
             "description": "Server-sent events: each has the job as `data`; the last is the one with which it ended.",
             "content": {"text/event-stream": {"schema": EVENT}},
-        }
+        },
+        404: {},
     },
 )
 async def follow_job(
