@@ -31,26 +31,37 @@ OWNER = "owner"
 """The user whose data is in the folder itself: who runs the program, or the server."""
 
 
-def open_app(path: str | Path = "data", *, settings: Settings | None = None) -> Homing:
+def open_app(
+    path: str | Path = "data", *, settings: Settings | None = None, embedder: EmbeddingProvider | None = None
+) -> Homing:
     """Open a data folder, creating it where it does not exist. Nothing to start, nothing to download.
 
-    Without `settings`, those of `homing.toml` and the environment hold; `path` always says where the data is.
+    Without `settings`, those of `homing.toml` and the environment hold; `path` always says where the data is. An
+    `embedder` of your own is the model in use, whatever they say, and is closed with the app where it has a `close`.
     """
     settings = settings or load().settings
-    return Homing(settings.model_copy(update={"data": Path(path)}))
+    return Homing(settings.model_copy(update={"data": Path(path)}), embedder=embedder)
 
 
 class Homing:
     """An open data folder. Parts are made when they are first used; `close` (or a `with` block) lets go of them.
 
     With `shared`, models and skills are those of another app, which is also the one to close them: what a user of a
-    server has is a folder of their own beside them. `user` is whose folder it is.
+    server has is a folder of their own beside them. `user` is whose folder it is. `embedder` is the model in use.
     """
 
-    def __init__(self, settings: Settings, *, shared: Homing | None = None, user: str = OWNER) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        shared: Homing | None = None,
+        user: str = OWNER,
+        embedder: EmbeddingProvider | None = None,
+    ) -> None:
         self.settings = settings
         self.user = user
         self._shared = shared
+        self._embedder = embedder
 
     @cached_property
     def database(self) -> Database:
@@ -89,7 +100,9 @@ class Homing:
         """Which models there are, and which one is used."""
         from homing.resolve import open_models
 
-        return open_models(self.settings, self._lazy_database) if self._shared is None else self._shared.models
+        if self._shared is not None:
+            return self._shared.models
+        return open_models(self.settings, self._lazy_database, self._embedder)
 
     @property
     def stores(self) -> list[Store]:

@@ -23,11 +23,16 @@ def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
     return open_models(settings, LazyDatabase(settings.database)).embedder()
 
 
-def open_models(settings: Settings, database: LazyDatabase) -> Models:
-    """The models of the data folder, under these settings. The database stays the caller's to close."""
+def open_models(settings: Settings, database: LazyDatabase, embedder: EmbeddingProvider | None = None) -> Models:
+    """The models of the data folder: under these settings, or an embedder that holds whatever they say.
+
+    The database stays the caller's to close.
+    """
     options = AdapterOptions(
         refer, settings.models, settings.data / CACHE, settings.proxy, settings.embedding.query_deadline
     )
+    if embedder is not None:
+        return Models(database, options, named=lambda: embedder, explicit=True)
     return Models(
         database,
         options,

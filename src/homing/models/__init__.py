@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homing.models.config_service import LLMConfigService
-from homing.models.manager import LLMManager
+from homing.models.manager import LLMManager, ModelRegistry
 from homing.models.records import LLMModel, LLMProvider, ModelConfig
 
-__all__ = ["LLMConfigService", "LLMManager", "LLMModel", "LLMProvider", "ModelConfig"]
+__all__ = ["LLMConfigService", "LLMManager", "LLMModel", "LLMProvider", "ModelConfig", "ModelRegistry"]

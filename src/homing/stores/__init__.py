@@ -1,6 +1,6 @@
 """Records are kept and found again: the store protocol and one file per engine."""
 
 from homing.stores.registry import open_store
-from homing.stores.store import MAX_LIMIT, CollectionInfo, SearchOptions, Store
+from homing.stores.store import MAX_LIMIT, CollectionInfo, SearchOptions, Store, VectorStore
 
-__all__ = ["MAX_LIMIT", "CollectionInfo", "SearchOptions", "Store", "open_store"]
+__all__ = ["MAX_LIMIT", "CollectionInfo", "SearchOptions", "Store", "VectorStore", "open_store"]
