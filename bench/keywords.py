@@ -25,6 +25,8 @@ from homing.text.stopwords import CHINESE, COMMON, ENGLISH
 from homing.text.tokens import cut, is_run, stem, word_tokens
 
 RESULTS = Path(__file__).parent / "results" / "keywords.json"
+TOKENIZE = "ascii tokenchars '+#.'"
+"""For FTS5: every character beyond ASCII is a part of a word, so that it keeps the tokens as they are."""
 STOP_ENGLISH = frozenset(map(stem, ENGLISH))
 
 
@@ -124,7 +126,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def measure(folder: Path, write: Callable[[str], list[str]], ask: Callable[[str], list[str]]) -> dict[str, float]:
     database = apsw.Connection(":memory:")
-    database.execute(f'create virtual table found using fts5(id unindexed, body, tokenize="{product.FTS5_TOKENIZE}")')
+    database.execute(f'create virtual table found using fts5(id unindexed, body, tokenize="{TOKENIZE}")')
     with database:
         for row in rows(folder / "corpus.jsonl"):
             text = "\n".join([row.get("name") or row.get("title") or "", row["text"], " ".join(row.get("tags") or [])])

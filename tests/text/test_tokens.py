@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import apsw
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from homing.text.tokens import FTS5_TOKENIZE, MAX_TERMS, matched_terms, query_terms, spans, tokens
+from homing.stores.postings import segment
+from homing.stores.postings.scoring import Part, Question, View
+from homing.text.tokens import MAX_TERMS, matched_terms, query_terms, spans, tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
     st.sampled_from("提交代码幫碼灯aZ9 _-.'+#/,\"()*:\x00\ud800\u200d\U0001f3fd👍👩🇨🇳éﾊﾞe\u0301\u3000１Ａ한が𠮷。"),
@@ -16,13 +18,12 @@ ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
 
 
 def found_by(query: str, *texts: str) -> list[int]:
-    """Which texts a real FTS5 table finds, best first."""
-    database = apsw.Connection(":memory:")
-    database.execute(f'create virtual table t using fts5(body, tokenize="{FTS5_TOKENIZE}")')
-    for text in texts:
-        database.execute("insert into t values (?)", (" ".join(tokens(text)),))
-    terms = " OR ".join(f'"{term}"' for term in query_terms(query))
-    return [row - 1 for (row,) in database.execute("select rowid from t(?) order by rank", (terms,))] if terms else []
+    """Which texts the keyword index finds, best first."""
+    built = segment.build([(number, tokens(text)) for number, text in enumerate(texts)])
+    pieces = [segment.unpack_piece(one) for one in built.pieces()]
+    view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
+    found, _ = Question(view, query_terms(query), lambda _, number: pieces[number]).best(len(texts))
+    return [int(number) for number in found]
 
 
 def test_a_two_character_chinese_word_is_found_inside_a_sentence() -> None:

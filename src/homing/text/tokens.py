@@ -7,8 +7,8 @@ all `fileread file read`. `C++`, `C#`, `.NET`, `3.14` and `GPT-4o` (`gpt4o`) are
 written as single characters and pairs of neighbours. An emoji is a word.
 
 A token is never empty and holds no white space and no ASCII other than `a-z 0-9 + # .`; so tokens joined by spaces are
-kept apart by any tokenizer that splits at white space, and in SQLite by `FTS5_TOKENIZE`. Quotes, operators and control
-characters never reach a token, whatever the text was, so a quoted token cannot change the meaning of a query.
+kept apart by any tokenizer that splits at white space. Quotes, operators and control characters never reach a token,
+whatever the text was, so a quoted token cannot change the meaning of a query.
 """
 
 from __future__ import annotations
@@ -21,13 +21,6 @@ from operator import add
 
 from homing.text.folding import Folded, fold
 from homing.text.stopwords import CHINESE, COMMON, ENGLISH
-
-FTS5_TOKENIZE = "ascii tokenchars '+#.'"
-"""The `tokenize` option of an FTS5 table that keeps these tokens as they are.
-
-FTS5's `ascii` takes every character beyond ASCII for a part of a word, so no token depends on the version of Unicode
-that SQLite knows (its `unicode61` splits at emoji and at new ideographs).
-"""
 
 MAX_QUERY = 2_000
 """Characters of a query that are read; a longer one is asked by its beginning."""

@@ -120,15 +120,12 @@ class SqliteDatabase:
             return work(SqliteTransaction(connection))
 
     @contextmanager
-    def reading(self, *, fresh: bool = False) -> Iterator[apsw.Connection]:
-        """A connection that sees the file as it is at its first statement, whatever is committed meanwhile.
-
-        A `fresh` one has read nothing before.
-        """
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection that sees the file as it is at its first statement, whatever is committed meanwhile."""
         self._check_open()
         try:
             try:
-                connection = self._connect() if fresh else self._idle.pop()
+                connection = self._idle.pop()
             except IndexError:
                 connection = self._connect()
             try:

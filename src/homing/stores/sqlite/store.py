@@ -1,4 +1,4 @@
-"""The embedded default: one SQLite file with vectors (sqlite-vec), keywords (FTS5), texts and metadata."""
+"""The embedded default: one SQLite file with texts, metadata, vectors (sqlite-vec) and a keyword index."""
 
 from __future__ import annotations
 
@@ -231,8 +231,7 @@ class SqliteStore:
         return self._change(collection, lambda c, found: models.discard(c, found, model), 0)
 
     def check(self) -> list[str]:
-        # Where FTS5 has read before, SQLite's own check compares the file with what it read then, and cries damage.
-        with self.database.reading(fresh=True) as connection:
+        with self.database.reading() as connection:
             return list(schema.findings(connection))
 
     def sizes(self) -> dict[str, int]:
