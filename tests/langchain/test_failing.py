@@ -347,7 +347,7 @@ def test_a_file_whose_words_are_damaged_answers_by_vectors(tmp_path: Path, caplo
     place = shared_place("sqlite", tmp_path)
     place.add(1, TEXTS)
     assert place.store.database is not None
-    place.store.database.write(lambda transaction: transaction.rows("DROP TABLE keywords_1"))
+    place.store.database.write(lambda transaction: transaction.rows("DROP TABLE word_pieces"))
     answer = place.retriever(1).retrieve("退款政策")
     assert (answer.mode, answer.degraded) == ("semantic", True)
     assert str(answer.reason).startswith("keyword:")

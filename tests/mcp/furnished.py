@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +46,12 @@ def furnish(folder: Path) -> Homing:
     return app
 
 
+def run_apart(work: Callable[[], Awaitable[T]]) -> T:
+    """Run something asynchronous in a thread of its own: a browser's tests may have a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(anyio.run, work).result()
+
+
 def with_client(server: Any, ask: Callable[[Client], Awaitable[T]]) -> T:
     """What `ask` gets from a client that is connected to the server."""
 
@@ -56,7 +63,7 @@ def with_client(server: Any, ask: Callable[[Client], Awaitable[T]]) -> T:
                 # Raised out here it would come wrapped in the groups of the client's tasks.
                 return error
 
-    answer = anyio.run(run)
+    answer = run_apart(run)
     if isinstance(answer, Exception):
         raise answer
     return answer

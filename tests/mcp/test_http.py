@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from fastapi import FastAPI
@@ -20,7 +19,7 @@ import homing
 from homing.app import Homing
 from homing.mcp import Access
 from homing.mcp.http import McpEndpoint
-from tests.mcp.furnished import call, data_of, error_of, first
+from tests.mcp.furnished import call, data_of, error_of, first, run_apart
 from tests.server.live import live
 
 pytestmark = pytest.mark.slow
@@ -53,7 +52,7 @@ def as_user(url: str, token: str, tool: str, **arguments: Any) -> Any:
         ):
             return await client.call_tool(tool, arguments)
 
-    return anyio.run(run)
+    return run_apart(run)
 
 
 def test_a_client_finds_in_both_languages(url: str) -> None:
@@ -68,7 +67,7 @@ def test_clients_of_either_protocol_are_served(url: str, mode: str) -> None:
         async with Client(url, mode=mode) as client:
             return len((await client.list_resources()).resources)
 
-    assert anyio.run(run) == 4
+    assert run_apart(run) == 4
 
 
 def test_each_token_reaches_the_data_of_its_user(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from mcp import Client
 import homing
 from homing.app import Homing
 from homing.mcp import Access, mcp_server
-from tests.mcp.furnished import call, data_of
+from tests.mcp.furnished import call, data_of, run_apart
 
 
 def test_the_logging_of_the_program_is_left_as_it_is(app: Homing) -> None:
@@ -40,7 +40,7 @@ def test_calls_run_beside_each_other_and_off_the_event_loop(app: Homing) -> None
                 group.start_soon(client.call_tool, "recall", {"query": "灯"})
 
     # Each waits for the other: it ends only if neither is in the other's way.
-    anyio.run(run)
+    run_apart(run)
     assert not both.broken
 
 

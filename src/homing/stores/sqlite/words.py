@@ -243,7 +243,9 @@ class Merger:
 def _question(connection: apsw.Connection, collection: Collection, query: str, index: Index) -> tuple[Question, View]:
     found = SegmentRows(connection)
     view = index.view(collection.id, collection.word_segments, collection.word_removals, found)
-    return Question(view, query_terms(query), partial(index.piece, found)), view
+    terms = query_terms(query)
+    log.debug("%d terms in %d segments of collection %d", len(terms), len(view.parts), collection.id)
+    return Question(view, terms, partial(index.piece, found)), view
 
 
 def _best(
