@@ -17,7 +17,7 @@ from homing.errors import StoreCorrupt
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
 from homing.stores.postings import index, segment
-from homing.stores.postings.scoring import Part, Question, View
+from homing.stores.postings.index import Part, Question, View
 from homing.stores.sqlite import SqliteStore, words
 from homing.text.tokens import query_terms, tokens
 
@@ -114,7 +114,7 @@ def test_damaged_rows_are_refused() -> None:
 
 def test_postings_of_several_pieces_are_read_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment, "PIECE", 7)
-    monkeypatch.setattr("homing.stores.postings.scoring.PIECE", 7)
+    monkeypatch.setattr("homing.stores.postings.index.PIECE", 7)
     made = random.Random(3)
     texts = {f"{number:03d}": written(made) for number in range(100)}
     built = segment.build([(int(name), tokens(text)) for name, text in texts.items()])

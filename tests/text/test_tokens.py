@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from homing.stores.postings import segment
-from homing.stores.postings.scoring import Part, Question, View
+from homing.stores.postings.index import Part, Question, View
 from homing.text.tokens import MAX_TERMS, matched_terms, query_terms, spans, tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(

@@ -19,8 +19,7 @@ from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.database import rows
 from homing.errors import HomingError
 from homing.stores.filters import Filter
-from homing.stores.postings.index import Index, due
-from homing.stores.postings.scoring import Question, Scores, View, among
+from homing.stores.postings.index import Index, Question, Scores, View, among, due
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     Keys,
