@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +26,8 @@ SHORT = 7
 """Bytes of a term that needs no hash."""
 MIX = np.uint64(0x9E3779B97F4A7C15)
 """An odd number: multiplied by it, no two numbers become one."""
+STRETCH = 500_000
+"""Postings that are joined at a time, about: what that takes in memory is thrown away before the next."""
 PIECE = 20_000
 """Postings of a piece, at most; three bytes each."""
 
@@ -117,26 +120,66 @@ def build(texts: Sequence[tuple[int, Sequence[str]]]) -> Segment:
 def join(segments: Sequence[Segment], gone: Keys) -> Segment:
     """One segment of several, without the texts that are gone; its texts are in the order of their keys."""
     keys = np.concatenate([one.header.keys for one in segments])
-    alive = ~np.isin(keys, gone)
-    order = np.argsort(keys, kind="stable")
-    place = np.empty(len(keys), np.int64)
-    place[order] = np.cumsum(alive[order]) - 1
-    bases = np.cumsum([0, *(one.header.texts for one in segments)])
-    olds = np.concatenate(
-        [one.postings.slots.astype(np.int64) + base for one, base in zip(segments, bases[:-1], strict=True)]
-    )
-    terms = np.concatenate([np.repeat(one.header.terms, np.diff(one.header.starts)) for one in segments])
-    counts = np.concatenate([one.postings.counts for one in segments])
-    kept = alive[olds]
-    terms, counts, slots = terms[kept], counts[kept], place[olds[kept]]
-    # Runs that are sorted already, which a stable sort joins in a few passes.
-    sorted_ = np.lexsort((slots, terms)) if np.any(np.diff(keys) < 0) else np.argsort(terms, kind="stable")
-    distinct, firsts = np.unique(terms[sorted_], return_index=True)
-    order = order[alive[order]]
     lengths = np.concatenate([one.header.lengths for one in segments])
+    alive = ~np.isin(keys, gone)
+    in_order = bool((keys[1:] > keys[:-1]).all())
+    order = np.argsort(keys, kind="stable")
+    place = np.empty(len(keys), np.int32)
+    place[order] = np.cumsum(alive[order]) - 1
+    place[~alive] = -1
+    places = np.split(place, np.cumsum([one.header.texts for one in segments])[:-1])
+    # The numbers of terms are spread evenly, so equal stretches of them are about equally long.
+    stretches = 1 + sum(one.header.size for one in segments) // STRETCH
+    bounds = np.array([2**64 * number // stretches for number in range(1, stretches)], np.uint64)
+    cuts = [np.searchsorted(one.header.terms, bounds).tolist() for one in segments]
+    ends = [[0, *cut, len(one.header.terms)] for one, cut in zip(segments, cuts, strict=True)]
+    joined = [
+        _join_stretch(
+            [_Stretch(one, mine, cut[at : at + 2]) for one, mine, cut in zip(segments, places, ends, strict=True)],
+            in_order=in_order,
+        )
+        for at in range(stretches)
+    ]
+    terms = np.concatenate([one for one, _, _ in joined])
+    sizes = np.concatenate([one for _, one, _ in joined])
+    postings = [one for _, _, one in joined]
+    order = order[alive[order]]
     return Segment(
-        Header(keys[order], lengths[order], distinct, np.append(firsts, len(sorted_)).astype(np.uint32)),
-        Postings(slots[sorted_].astype(np.uint16), counts[sorted_]),
+        Header(keys[order], lengths[order], terms, np.append(0, np.cumsum(sizes)).astype(np.uint32)),
+        Postings(np.concatenate([one.slots for one in postings]), np.concatenate([one.counts for one in postings])),
+    )
+
+
+class _Stretch(NamedTuple):
+    """Some of the terms of a segment that is joined, and where its texts go; -1 is nowhere."""
+
+    segment: Segment
+    places: npt.NDArray[np.int32]
+    ends: list[int]
+
+    def read(self) -> tuple[Terms, npt.NDArray[np.int32], Counts]:
+        """Term, new place and count of every posting that stays."""
+        header, postings = self.segment.header, self.segment.postings
+        first, last = self.ends
+        held = slice(int(header.starts[first]), int(header.starts[last]))
+        places = self.places[postings.slots[held]]
+        kept = places >= 0
+        terms = np.repeat(header.terms[first:last], np.diff(header.starts[first : last + 1]))
+        return terms[kept], places[kept], postings.counts[held][kept]
+
+
+def _join_stretch(parts: Sequence[_Stretch], *, in_order: bool) -> tuple[Terms, npt.NDArray[np.int64], Postings]:
+    """The terms of a stretch, how many postings each has, and the postings; `in_order`, later parts go behind."""
+    read = [one.read() for one in parts]
+    terms, places, counts = (np.concatenate(column) for column in zip(*read, strict=True))
+    # Runs that are sorted already, which a stable sort joins in a few passes.
+    order = np.argsort(terms, kind="stable") if in_order else np.lexsort((places, terms))
+    terms = terms[order]
+    firsts = np.flatnonzero(np.append(True, terms[1:] != terms[:-1])) if len(terms) else np.zeros(0, np.int64)
+    return (
+        terms[firsts],
+        np.diff(np.append(firsts, len(terms))),
+        Postings(places[order].astype(np.uint16), counts[order]),
     )
 
 
