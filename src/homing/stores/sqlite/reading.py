@@ -302,8 +302,8 @@ def stored_vectors(connection: apsw.Connection, counters: Counters, keys: Sequen
 
 def joined_vectors(space: int, join: str = "JOIN") -> str:
     """Joins the vectors of a space, as `VECTOR` reads them, to records."""
-    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once. Its column `rowid` has no type:
-    # compared with a typed column it would be read from beginning to end, and the plus takes the type away.
+    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once. The column `rowid` of one has
+    # no type: compared with a typed column it would be read from beginning to end, and the plus takes the type away.
     table = vector_table(space)
     return f"{join} {table}_rowids k ON k.rowid = r.key {join} {table}_vector_chunks00 c ON c.rowid = +k.chunk_id"
 
