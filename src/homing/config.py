@@ -231,8 +231,8 @@ def _snake_key(key: str) -> str:
 
 def speaks_chinese() -> bool:
     """Whether the language of this machine, as the environment tells it, is Chinese."""
-    told = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return next((one.startswith("zh") for one in told if one), False)
+    locales = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return next((one.startswith("zh") for one in locales if one), False)
 
 
 def refer(value: str) -> str:

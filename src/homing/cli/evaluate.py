@@ -163,9 +163,9 @@ def _show(result: Evaluation, out: Console) -> None:
 
     for one in result.sets:
         languages = ", ".join(f"{count} {language}" for language, count in sorted(one.languages.items()))
-        told = f"{one.documents} documents, {one.questions} questions ({languages})"
+        message = f"{one.documents} documents, {one.questions} questions ({languages})"
         silent = f", {one.unanswerable} of them without an answer" if one.unanswerable else ""
-        out.print(Text.assemble((one.name, "bold"), f"  {told}{silent}"))
+        out.print(Text.assemble((one.name, "bold"), f"  {message}{silent}"))
         if one.missing:
             out.print(Text(f"{one.missing} relevant documents are not in the corpus", "yellow"))
         rows = [row for row in result.rows if row.set == one.name]
@@ -245,14 +245,14 @@ def _over_weights(rows: Sequence[Row], model: str) -> Text:
     """nDCG@10 from keywords alone to vectors alone, one line for each language."""
     from rich.text import Text
 
-    told = Text(f"nDCG@10 from keywords alone (left) to vectors alone (right), {model}\n", "dim")
+    chart = Text(f"nDCG@10 from keywords alone (left) to vectors alone (right), {model}\n", "dim")
     for language in dict.fromkeys(row.language for row in rows if row.kept is not None):
         swept = sorted((row for row in rows if row.language == language), key=lambda row: row.vector_weight)
         best = max(swept, key=lambda row: row.ndcg_10)
-        told.append(f"{language:>6} ", COLOURS[language])
-        told.append(line([row.ndcg_10 for row in swept]), COLOURS[language])
-        told.append(f"  best {best.ndcg_10:.3f} at {best.vector_weight:g}/{best.keyword_weight:g}\n")
-    return told
+        chart.append(f"{language:>6} ", COLOURS[language])
+        chart.append(line([row.ndcg_10 for row in swept]), COLOURS[language])
+        chart.append(f"  best {best.ndcg_10:.3f} at {best.vector_weight:g}/{best.keyword_weight:g}\n")
+    return chart
 
 
 def _print_abstention(result: Evaluation, name: str, out: Console) -> None:
@@ -273,6 +273,6 @@ def _print_latency(result: Evaluation, name: str, out: Console) -> None:
 
     for model in result.models:
         times = [one for one in result.latency if (one.set, one.model) == (name, model)]
-        told = ", ".join(f"{one.mode} {one.p50_ms:.1f} (p95 {one.p95_ms:.1f})" for one in times)
-        if told:
-            out.print(Text(f"search latency in ms with {model}: {told}", "dim"))
+        message = ", ".join(f"{one.mode} {one.p50_ms:.1f} (p95 {one.p95_ms:.1f})" for one in times)
+        if message:
+            out.print(Text(f"search latency in ms with {model}: {message}", "dim"))

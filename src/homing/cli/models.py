@@ -117,11 +117,11 @@ def try_out(
         related=round(score_of(float(rows[0] @ rows[1]), chosen.scale), 3),
         unrelated=round(score_of(float(rows[0] @ rows[2]), chosen.scale), 3),
     )
-    told = (
+    message = (
         f"{tested.model}: {tested.milliseconds:.0f} ms for a text; “{PROBES[0]}” scores {tested.related:.2f} with "
         f"“{PROBES[1]}” and {tested.unrelated:.2f} with “{PROBES[2]}”"
     )
-    return Answer(tested, lambda: say(told))
+    return Answer(tested, lambda: say(message))
 
 
 @app.command()
@@ -159,12 +159,12 @@ def calibrate(
     found = call.app.models.find(name, provider)
     fitted = fit(call.app.models.adapter(found.model), pairs)
     keep_scale(call.app.models.config, found.model, fitted.scale)
-    told = (
+    message = (
         f"{name}: border {fitted.scale.border:.3f}, steepness {fitted.scale.steepness:.1f}, fitted to {fitted.pairs} "
         f"pairs; {fitted.related_above:.0%} of the related pairs score above 0.5, {fitted.unrelated_below:.0%} of the "
         "unrelated ones below"
     )
-    return Answer(fitted, lambda: say(told))
+    return Answer(fitted, lambda: say(message))
 
 
 def _texts(folder: Path) -> list[str]:

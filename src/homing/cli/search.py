@@ -102,8 +102,10 @@ def _show(found: FolderSearchOut, *, explain: bool) -> None:
 
     print_hits(found, place, "没有找到相关内容 / Nothing found.", length=240, explain=explain)
     files = index.added + index.changed + index.unchanged
-    told = f"{counted(len(found.hits), 'passage')} from {counted(files, 'file')}, {found.mode}, {found.took_ms:.0f} ms"
-    console().print(Text(told, "dim"))
+    message = (
+        f"{counted(len(found.hits), 'passage')} from {counted(files, 'file')}, {found.mode}, {found.took_ms:.0f} ms"
+    )
+    console().print(Text(message, "dim"))
 
 
 @answers("homing.cli.reports:Vectors")

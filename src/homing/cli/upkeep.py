@@ -84,11 +84,11 @@ def copy(
     ):
         done = move(source, target, tables=[Table(tokens.COMPONENT, tokens.STEPS, "tokens", "id")], progress=step)
     resumed = f", {done.resumed} of them by an earlier run" if done.resumed else ""
-    told = (
+    message = (
         f"{counted(done.records, 'record')} in {counted(done.collections, 'collection')} copied{resumed}; "
         f"both stores have the checksum {done.checksum}"
     )
-    return Answer(done, lambda: say(told))
+    return Answer(done, lambda: say(message))
 
 
 @postgres.command()
@@ -114,8 +114,8 @@ def stop(
     stopped = server.stop()
     if delete:
         server.remove()
-    told = ("stopped" if stopped else "it was not running") + (", data deleted" if delete else "")
-    return Answer(reports.ServerStopped(stopped=stopped, deleted=delete), lambda: say(told))
+    message = ("stopped" if stopped else "it was not running") + (", data deleted" if delete else "")
+    return Answer(reports.ServerStopped(stopped=stopped, deleted=delete), lambda: say(message))
 
 
 @postgres.command()

@@ -99,7 +99,7 @@ class Acting:
             if ir.quantifier == "any":
                 able = able[:1]
             else:
-                return _undone("ask", ir, "multiple_close_matches", offers=self._told_apart(able), candidates=able)
+                return _undone("ask", ir, "multiple_close_matches", offers=self._distinct_names(able), candidates=able)
         if _lacks_value(ir, able):
             return _undone("ask", ir, "missing_value", candidates=able)
         for candidate in able:
@@ -167,7 +167,7 @@ class Acting:
     def _near(self, name: str | None) -> list[str]:
         return list(dict.fromkeys(match.name for match in self.home.names.near(name))) if name else []
 
-    def _told_apart(self, candidates: list[Candidate]) -> list[str]:
+    def _distinct_names(self, candidates: list[Candidate]) -> list[str]:
         """Names, with the room where a name is not enough."""
         names = [candidate.device.name for candidate in candidates]
         return [

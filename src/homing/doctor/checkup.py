@@ -68,20 +68,20 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
 
 def _versions() -> list[Finding]:
     names = ("homing", "apsw", "sqlite-vec", "onnxruntime", "tokenizers", "numpy")
-    told = [f"Python {platform.python_version()}"]
+    versions = [f"Python {platform.python_version()}"]
     for name in names:
         try:
-            told.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             return [Finding("versions", "fail", f"{name} is not installed", REINSTALL, f"没有安装 {name}")]
-    return [Finding("versions", "ok", ", ".join(told))]
+    return [Finding("versions", "ok", ", ".join(versions))]
 
 
 def _model(settings: Settings) -> list[Finding]:
     embedder = resolve_embedder(settings)
     if embedder is None:
-        told = "embeddings are off (embedding.provider is empty): keywords only"
-        return [Finding("model", "skip", told, detail_zh="没有启用向量（embedding.provider 为空）：只用关键词")]
+        message = "embeddings are off (embedding.provider is empty): keywords only"
+        return [Finding("model", "skip", message, detail_zh="没有启用向量（embedding.provider 为空）：只用关键词")]
     started = time.perf_counter()
     rows = embedder.embed([text for pair in PROBES.values() for text in pair])
     milliseconds = (time.perf_counter() - started) * 1000
@@ -123,11 +123,11 @@ def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> I
         found = search(PROBES[language][0], "doctor", store=store, embedder=embedder, options=options)
         name = f"search {language} {leg}"
         if found.degraded or [hit.id for hit in found] != [language]:
-            told, zh = (
+            message, zh = (
                 f"the probe was not found ({found.reason or 'no hit'})",
                 f"没有找到探针（{found.reason or '无结果'}）",
             )
-            yield Finding(name, "fail", told, "report this as a bug", zh)
+            yield Finding(name, "fail", message, "report this as a bug", zh)
         else:
             took = f"{found.timings['total_ms']:.0f}"
             zh = f"写入、搜索、找到，用时 {took} 毫秒"

@@ -37,25 +37,25 @@ def _collections(store: Store, embedder: EmbeddingProvider | None) -> Iterator[F
     for info in store.collections():
         name = f"collection {info.name}"
         waiting = info.records - info.embedded
-        told = f"{info.records} records, {info.embedded} embedded by {info.model or 'nothing'}"
+        message = f"{info.records} records, {info.embedded} embedded by {info.model or 'nothing'}"
         zh = f"共 {info.records} 条，{info.embedded} 条有向量" + (f"（{info.model}）" if info.model else "")
         if embedder is not None and info.model and info.model != embedder.id:
-            now = f"{told}, but the model is now {embedder.id}"
+            now = f"{message}, but the model is now {embedder.id}"
             yield Finding(name, "warn", now, "homing models default", f"{zh}，但现在的模型是 {embedder.id}")
         elif embedder is not None and info.model and waiting:
             mend = REINDEX_MEMORY if info.name in MEMORIES else "add them again, or search the folder"
             mend = REINDEX_DOCUMENTS if info.name == DOCUMENTS else mend
             _, of_user, user = info.name.partition(f"{DOCUMENTS}:")
             mend = f"homing knowledge embed --user {shlex.quote(user)}" if of_user else mend
-            yield Finding(name, "warn", f"{told}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")
+            yield Finding(name, "warn", f"{message}; {waiting} wait for a vector", mend, f"{zh}；{waiting} 条在等向量")
         else:
-            yield Finding(name, "ok", told, detail_zh=zh)
+            yield Finding(name, "ok", message, detail_zh=zh)
 
 
 def _sizes(store: Store) -> Iterator[Finding]:
     if isinstance(store, TellsSizes):
-        told = ", ".join(f"{part} {size / 1024**2:.1f} MB" for part, size in store.sizes().items() if size)
-        yield Finding("index sizes", "ok", told or "empty")
+        message = ", ".join(f"{part} {size / 1024**2:.1f} MB" for part, size in store.sizes().items() if size)
+        yield Finding("index sizes", "ok", message or "empty")
 
 
 def _integrity(store: Store) -> Iterator[Finding]:
@@ -88,22 +88,22 @@ def _wrong(store: Store, own: Namespace) -> Iterator[str]:
 
 def _backlog(found: Overview) -> Finding:
     backlog = found.backlog
-    told = f"{found.documents} documents in {found.projects} projects, {found.chunks} paragraphs"
+    message = f"{found.documents} documents in {found.projects} projects, {found.chunks} paragraphs"
     zh = f"{found.projects} 个项目，{found.documents} 篇文档，{found.chunks} 段"
     if backlog.dead:
-        given_up = f"{told}; {backlog.dead} were given up: {backlog.error}"
+        given_up = f"{message}; {backlog.dead} were given up: {backlog.error}"
         return Finding(
             "documents", "warn", given_up, REINDEX_DOCUMENTS, f"{zh}；{backlog.dead} 段已放弃：{backlog.error}"
         )
     if backlog.failing:
-        failed = f"{told}; {backlog.waiting} wait, the model failed: {backlog.error}"
+        failed = f"{message}; {backlog.waiting} wait, the model failed: {backlog.error}"
         return Finding(
             "documents", "warn", failed, REINDEX_DOCUMENTS, f"{zh}；{backlog.waiting} 段在等，模型出错：{backlog.error}"
         )
     if backlog.waiting:
-        waits = f"{told}; {backlog.waiting} wait for their vector"
+        waits = f"{message}; {backlog.waiting} wait for their vector"
         return Finding("documents", "ok", waits, detail_zh=f"{zh}；{backlog.waiting} 段在等向量")
-    return Finding("documents", "ok", told, detail_zh=zh)
+    return Finding("documents", "ok", message, detail_zh=zh)
 
 
 def remembered(settings: Settings) -> list[Finding]:

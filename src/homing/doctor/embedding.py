@@ -24,11 +24,11 @@ def configured(settings: Settings) -> list[Finding]:
     """What is wrong with the settings, each with the line to change; one line where nothing is."""
     embedding = settings.embedding
     if not embedding.provider_id and not embedding.provider:
-        told = "not configured: embedding.provider_id and embedding.provider are empty; keywords only"
+        message = "not configured: embedding.provider_id and embedding.provider are empty; keywords only"
         zh = "没有配置：embedding.provider_id 和 embedding.provider 都是空的；只用关键词"
-        return [Finding(CHECK, "skip", told, detail_zh=zh)]
+        return [Finding(CHECK, "skip", message, detail_zh=zh)]
     problems = [*_provider(settings), *_recall(embedding)]
-    return problems or [Finding(CHECK, "ok", _told(settings))]
+    return problems or [Finding(CHECK, "ok", _described(settings))]
 
 
 def remote_unasked(settings: Settings) -> Finding | None:
@@ -39,8 +39,8 @@ def remote_unasked(settings: Settings) -> Finding | None:
         return Finding("model", "fail", f"{error.code}: {error.message}", "homing config show")
     if embedder is None or embedder.id.startswith(ON_THIS_MACHINE):
         return None
-    told, zh = f"{embedder.id} is behind an API and was not asked", f"{embedder.id} 要走接口，这次没有问它"
-    return Finding("model", "skip", told, "homing doctor --live", zh)
+    message, zh = f"{embedder.id} is behind an API and was not asked", f"{embedder.id} 要走接口，这次没有问它"
+    return Finding("model", "skip", message, "homing doctor --live", zh)
 
 
 def answers(settings: Settings) -> list[Finding]:
@@ -168,18 +168,18 @@ def _recall(embedding: EmbeddingSettings) -> Iterator[Finding]:
         )
 
 
-def _told(settings: Settings) -> str:
+def _described(settings: Settings) -> str:
     embedding = settings.embedding
     backend = embedding_backend(settings)
     if not backend:
         model = embedding.model or local_models(settings)[0].name
-        told = f"{model} on this machine"
+        message = f"{model} on this machine"
     elif embedding.provider_id:
         key = "no key needed" if backend.type == "local" else "key set"
-        told = f"{embedding.model} by providers.{embedding.provider_id} ({backend.type}, {key})"
+        message = f"{embedding.model} by providers.{embedding.provider_id} ({backend.type}, {key})"
     else:
-        told = f"{embedding.model} by Ollama at {embedding.local.base_url}"
-    return f"{told}; recall is {'on' if embedding.rag.enabled else 'off (embedding.rag.enabled)'}"
+        message = f"{embedding.model} by Ollama at {embedding.local.base_url}"
+    return f"{message}; recall is {'on' if embedding.rag.enabled else 'off (embedding.rag.enabled)'}"
 
 
 def _example(kind: str) -> str:

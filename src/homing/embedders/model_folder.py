@@ -47,19 +47,19 @@ class ModelFolder:
     def read(cls, path: Path) -> ModelFolder:
         """Reads the description only: a few hundred bytes."""
         try:
-            told = json.loads((path / DESCRIPTION).read_bytes())
-            if told["pooling"] != "mean":
-                raise ModelNotReady(f"the model in {path} pools by {told['pooling']!r}; Homing can read 'mean'")
+            stored = json.loads((path / DESCRIPTION).read_bytes())
+            if stored["pooling"] != "mean":
+                raise ModelNotReady(f"the model in {path} pools by {stored['pooling']!r}; Homing can read 'mean'")
             return cls(
                 path=path,
-                name=str(told["name"]),
-                version=str(told["version"]),
-                dimensions=int(told["dimensions"]),
-                max_tokens=int(told["max_tokens"]),
-                window=int(told.get("window", told["max_tokens"])),
-                scale=None if told["scale"] is None else Scale(**told["scale"]),
-                check=None if told.get("check") is None else Check(**told["check"]),
-                sha256={str(name): str(digest) for name, digest in told["sha256"].items()},
+                name=str(stored["name"]),
+                version=str(stored["version"]),
+                dimensions=int(stored["dimensions"]),
+                max_tokens=int(stored["max_tokens"]),
+                window=int(stored.get("window", stored["max_tokens"])),
+                scale=None if stored["scale"] is None else Scale(**stored["scale"]),
+                check=None if stored.get("check") is None else Check(**stored["check"]),
+                sha256={str(name): str(digest) for name, digest in stored["sha256"].items()},
             )
         except FileNotFoundError as error:
             raise ModelNotReady(f"no model in {path}: {DESCRIPTION} is missing; {_remedy(path)}") from error
@@ -102,7 +102,7 @@ def write_model_folder(
     files = {GRAPH: graph, TOKENIZER: tokenizer}
     for file, content in files.items():
         (path / file).write_bytes(content)
-    told: dict[str, Any] = {
+    stored: dict[str, Any] = {
         "name": name,
         "version": version,
         "dimensions": dimensions,
@@ -113,7 +113,7 @@ def write_model_folder(
         "check": None if check is None else asdict(check),
         "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
     }
-    (path / DESCRIPTION).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    (path / DESCRIPTION).write_text(json.dumps(stored, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def _remedy(path: Path) -> str:

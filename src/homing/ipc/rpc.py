@@ -95,9 +95,9 @@ def _decoded(body: bytes) -> Any:
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        told = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8, too deep, or not a JSON value"
+        message = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8, too deep, or not a JSON value"
         # Whoever waits for the answer to this hears of it, where the id can be seen.
-        raise ProtocolFault(f"the message is not JSON: {told}", PARSE_ERROR).to(id_at_head(body)) from error
+        raise ProtocolFault(f"the message is not JSON: {message}", PARSE_ERROR).to(id_at_head(body)) from error
 
 
 def _no_constant(name: str) -> Any:

@@ -84,9 +84,9 @@ class ModelConfig(BaseModel):
         try:
             return cls.model_validate(dict(given or {}))
         except ValidationError as error:
-            told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            message = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             known = ", ".join(to_camel(name) for name in cls.model_fields)
-            raise InvalidArgument(f"modelConfig is wrong: {told}; its fields are {known}") from None
+            raise InvalidArgument(f"modelConfig is wrong: {message}; its fields are {known}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ def _first_of_each(items: Sequence[Any], key: Callable[[Any], str]) -> list[Any]
 
 def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any]) -> HitOut:
     text = " · ".join(part for part in (candidate["room"], candidate["name"]) if part)
-    told = {key: candidate[key] for key in ("name", "room", "type", "command", "value", "change", "explanation")}
+    shown = {key: candidate[key] for key in ("name", "room", "type", "command", "value", "change", "explanation")}
     return HitOut(
         id=candidate["id"],
         text=text,
@@ -247,5 +247,5 @@ def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any
         reasons=list(candidate["reasons"]),
         uri=None,
         flags=[],
-        metadata={**told, "decision": step["decision"], "hint": step["hint"]},
+        metadata={**shown, "decision": step["decision"], "hint": step["hint"]},
     )

@@ -154,13 +154,13 @@ def scan_skills(call: Call, asked: SkillScan) -> SkillsScanned:
 
 def scan_out(report: ScanReport) -> SkillsScanned:
     """What a scan did."""
-    told = [one for one in report.entries if one.outcome != "unchanged" or one.repairs or one.flags]
-    told.sort(key=lambda one: (not one.flags, one.outcome != "skipped", one.outcome == "indexed" and not one.repairs))
+    shown = [one for one in report.entries if one.outcome != "unchanged" or one.repairs or one.flags]
+    shown.sort(key=lambda one: (not one.flags, one.outcome != "skipped", one.outcome == "indexed" and not one.repairs))
     return SkillsScanned(
         **report.counts,
         seconds=round(report.seconds, 3),
         degraded=report.degraded,
-        folders=[FolderScanned.of(one) for one in told[:MAX_FOLDERS]],
+        folders=[FolderScanned.of(one) for one in shown[:MAX_FOLDERS]],
     )
 
 

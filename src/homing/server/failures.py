@@ -189,21 +189,21 @@ async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if found[0]["type"] == "json_invalid":
-        told, problems = (
+        message, problems = (
             MALFORMED_JSON,
             [{"where": "body", "message": f"{found[0]['ctx']['error']} at {found[0]['loc'][1]}"}],
         )
-        return failure(400, "MALFORMED_JSON", told, {"problems": problems})
+        return failure(400, "MALFORMED_JSON", message, {"problems": problems})
     return _invalid(error, request)
 
 
 async def answer_http(request: Request, error: Exception) -> JSONResponse:
     """For what the framework refuses by itself: a body it cannot read, no such route, no such method."""
     assert isinstance(error, HTTPException)
-    status, told = error.status_code, str(error.detail)
+    status, message = error.status_code, str(error.detail)
     headers = dict(error.headers or {})
     if status == 400 and request.headers.get("content-type", "").startswith("multipart/"):
-        return failure(400, "MALFORMED_FORM", f"the form cannot be read ({told}); send multipart/form-data, whole")
+        return failure(400, "MALFORMED_FORM", f"the form cannot be read ({message}); send multipart/form-data, whole")
     if status == 400:
         return failure(400, "MALFORMED_JSON", MALFORMED_JSON)
     if status == 404:
@@ -211,9 +211,9 @@ async def answer_http(request: Request, error: Exception) -> JSONResponse:
     if status == 405:
         # The framework names the methods of the first route that fits, where several share a path.
         headers["allow"] = ", ".join(request.app.state.methods.of(request.scope["path"]))
-        told = f"{request.method} is not what this address takes; it takes {headers['allow']}"
-        return failure(405, "METHOD_NOT_ALLOWED", told, headers=headers)
-    return failure(status, "REFUSED" if status < 500 else "INTERNAL_ERROR", told, headers=headers)
+        message = f"{request.method} is not what this address takes; it takes {headers['allow']}"
+        return failure(405, "METHOD_NOT_ALLOWED", message, headers=headers)
+    return failure(status, "REFUSED" if status < 500 else "INTERNAL_ERROR", message, headers=headers)
 
 
 AS_JSON = Notice(

@@ -112,8 +112,8 @@ class Job:
             self._change(state="failed", error={"code": error.code, "message": error.message}, ended=time.time())
         except Exception as error:
             log.exception("job %s (%s) failed unexpectedly", self._view.id, self._view.kind)
-            told = f"an unexpected failure ({type(error).__name__}); see the server's log"
-            self._change(state="failed", error={"code": "INTERNAL_ERROR", "message": told}, ended=time.time())
+            message = f"an unexpected failure ({type(error).__name__}); see the server's log"
+            self._change(state="failed", error={"code": "INTERNAL_ERROR", "message": message}, ended=time.time())
         else:
             self._change(state="done", result=result, ended=time.time())
 

@@ -45,10 +45,10 @@ class ShortLines(logging.Formatter):
         fields = record.__dict__
         if "status" in fields:
             return f"{at}  {fields['status']} {fields['method']} {_on_one_line(fields['path'])}  {fields['ms']} ms"
-        told = f"{at}  {record.levelname.lower()}: {_on_one_line(record.getMessage())}"
+        message = f"{at}  {record.levelname.lower()}: {_on_one_line(record.getMessage())}"
         if query := fields.get("query"):
-            told += f" {query!r}"
-        return told + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+            message += f" {query!r}"
+        return message + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
 
 
 def _on_one_line(text: str) -> str:

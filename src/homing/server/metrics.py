@@ -93,12 +93,12 @@ class _Models:
             seen.add(provider.id)
             for layer in layers(provider):
                 if isinstance(layer, Observed):
-                    told = layer.seen
+                    counted = layer.seen
                     ends = [*(str(bound) for bound in BOUNDS), "+Inf"]
-                    buckets = list(zip(ends, accumulate(told.by_bound), strict=True))
-                    seconds.add_metric([layer.id], buckets, told.seconds)
-                    texts.add_metric([layer.id], told.texts)
-                    for code, count in told.failures.items():
+                    buckets = list(zip(ends, accumulate(counted.by_bound), strict=True))
+                    seconds.add_metric([layer.id], buckets, counted.seconds)
+                    texts.add_metric([layer.id], counted.texts)
+                    for code, count in counted.failures.items():
                         failures.add_metric([layer.id, code], count)
                 elif isinstance(layer, Resilient):
                     for state in ("closed", "half-open", "open"):

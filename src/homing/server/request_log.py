@@ -67,13 +67,15 @@ class RequestLog:
             log.exception("unexpected failure")
             if status:
                 raise
-            told = f"an unexpected failure ({type(error).__name__}); the server's log tells more under this request id"
-            await failure(500, "INTERNAL_ERROR", told)(scope, receive, dressed)
+            sentence = (
+                f"an unexpected failure ({type(error).__name__}); the server's log tells more under this request id"
+            )
+            await failure(500, "INTERNAL_ERROR", sentence)(scope, receive, dressed)
         finally:
-            self._told(scope, status, time.perf_counter() - started)
+            self._record(scope, status, time.perf_counter() - started)
             REQUEST_ID.reset(token)
 
-    def _told(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"].startswith("/mcp") else "none")
         # A client that went away before there was an answer.
         status = status or 499

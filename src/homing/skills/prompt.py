@@ -68,12 +68,14 @@ def _described(tool: Tool, at: int) -> Skill:
     if not isinstance(tool, Mapping):
         raise InvalidArgument(f"tool {at} is not a mapping; give definitions as OpenAI, Anthropic or MCP write them")
     inner = tool.get("function")
-    told = inner if isinstance(inner, Mapping) else tool
-    name = told.get("name") or tool.get("type")
+    described = inner if isinstance(inner, Mapping) else tool
+    name = described.get("name") or tool.get("type")
     if not isinstance(name, str) or not name.strip():
         raise InvalidArgument(f"tool {at} has no name; give definitions as OpenAI, Anthropic or MCP write them")
-    schema: Mapping[str, Any] = next((told[key] for key in _SCHEMAS if isinstance(told.get(key), Mapping)), {})
-    return Skill(name, str(told.get("description") or ""), body="\n".join(_parameters(schema)))
+    schema: Mapping[str, Any] = next(
+        (described[key] for key in _SCHEMAS if isinstance(described.get(key), Mapping)), {}
+    )
+    return Skill(name, str(described.get("description") or ""), body="\n".join(_parameters(schema)))
 
 
 def _parameters(schema: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
@@ -81,12 +83,12 @@ def _parameters(schema: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or depth > 4:
         return
-    for name, told in properties.items():
-        if isinstance(told, Mapping):
-            values = told.get("enum")
+    for name, described in properties.items():
+        if isinstance(described, Mapping):
+            values = described.get("enum")
             chosen = f" ({', '.join(map(str, values))})" if isinstance(values, list) else ""
-            yield f"{name}: {told.get('description') or ''}{chosen}"
-            yield from _parameters(told, depth + 1)
+            yield f"{name}: {described.get('description') or ''}{chosen}"
+            yield from _parameters(described, depth + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,5 +143,5 @@ def _line(hit: SkillHit, room: int) -> tuple[str, bool]:
 
 
 def _json(fields: dict[str, str]) -> str:
-    told = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    return told.replace("<", "\\u003c").replace(">", "\\u003e")
+    message = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
+    return message.replace("<", "\\u003c").replace(">", "\\u003e")

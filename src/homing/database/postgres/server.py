@@ -151,8 +151,8 @@ class LocalServer:
             try:
                 programs.run("pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", f"-p {state['port']} {options}")
             except StoreError as error:
-                told = log.read_text(encoding="utf-8", errors="replace")[-600:] if log.exists() else ""
-                raise StoreError(f"the server in {self.folder} did not start: {told or error}") from error
+                message = log.read_text(encoding="utf-8", errors="replace")[-600:] if log.exists() else ""
+                raise StoreError(f"the server in {self.folder} did not start: {message or error}") from error
             if not state.get("ready"):
                 self._furnish()
                 self._write(state | {"ready": True})

@@ -111,7 +111,7 @@ def draw_map(body: MapBody, caller: Reading) -> MapAnswer:
         model=model,
         points=_points(list(shown.values()), projection),
         query=None if question is None else _place(projection, question),
-        near=[told for _, told in near],
+        near=[one for _, one in near],
         shown=round(projection.shown, DIGITS),
         total=counts[model],
         left_out=counts.total() - counts[model],

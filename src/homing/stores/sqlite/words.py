@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 200_000
 """Postings that are joined inside a write, at most: some hundredths of a second."""
+PURGED = 50_000
+"""Postings that are written anew when texts are deleted, at most."""
 REMOVALS = 32
 """Rows of removed keys before they are written as one."""
 NAMED = 20_000
@@ -116,7 +118,7 @@ def purge(connection: apsw.Connection, collection: int) -> None:
     """Write segments that hold removed texts anew, where that is quickly done."""
     found = SegmentRows(connection)
     removed = found.removed_keys(collection)
-    left = AT_ONCE
+    left = PURGED
     for one, _, postings in found.segments(collection):
         if postings <= left and among(unpack(found.header(one)).keys, removed).any():
             left -= postings
