@@ -125,8 +125,12 @@ class Worker:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         self._work.flush()
-        self._repeat(self.step, deadline)
-        return self._work.waiting() == 0
+        for _ in range(3):
+            self._repeat(self.step, deadline)
+            if not self._work.waiting():
+                return True
+            # Another worker may have put back, since the last look, a text that changed while it was at it.
+        return False
 
     def step(self, stopping: threading.Event | None = None) -> bool:
         """Do some of what waits in the calling thread, or wait a moment for others who do; whether there was any."""
