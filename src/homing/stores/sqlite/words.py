@@ -215,6 +215,8 @@ class Merger:
             except HomingError as error:
                 # Joining makes searches faster and nothing else; the next write asks for it again.
                 log.info("large keyword segments were not joined: %s", error)
+            except Exception:
+                log.exception("joining keyword segments failed")
 
     def _merge_one(self) -> bool:
         with self._database.writing():
