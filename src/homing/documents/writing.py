@@ -210,7 +210,7 @@ class Writer:
 def missing(project: str, document: str) -> NotFound:
     """There is no such document."""
     return NotFound(
-        f"there is no document {document!r} in project {project!r}",
+        f"there is no document {document!r} in project {project!r}; list the documents of the project to see its names",
         details={"project": project, "document": document},
     )
 

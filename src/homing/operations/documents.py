@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from homing.documents.writing import missing
 from homing.errors import InvalidArgument, NotFound
 from homing.operations.hits import SearchOut, search_out
 from homing.operations.models import Document, Input, Nothing, OffsetUnit, Output, Project, Query, on_channels
@@ -365,5 +366,5 @@ def get_document(call: Call, asked: OfDocument) -> DocumentText:
 def delete_document(call: Call, asked: OfDocument) -> Deleted:
     """Delete a document with everything that was made of it."""
     if not call.app.documents.delete(asked.project, asked.document):
-        raise NotFound(f"there is no document {asked.document!r} in project {asked.project!r}")
+        raise missing(asked.project, asked.document)
     return Deleted(deleted=1)
