@@ -20,6 +20,10 @@ import pytest
 from homing.database.postgres.server import LocalServer
 from tests.effort import times
 
+# No test reads or writes what the person who runs it has: without a folder of its own, a command takes ./data.
+os.environ["HOMING_DATA"] = "data"
+os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir(), "homing-tests-have-no-home"))
+
 # Nothing here must survive a power cut. A killed server loses nothing all the same.
 FAST = {"fsync": "off", "full_page_writes": "off"}
 

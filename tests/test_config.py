@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from platformdirs import user_data_path
 
 from homing.config import Loaded, load
 from homing.errors import ConfigError
@@ -18,9 +19,14 @@ def from_toml(folder: Path, text: str, **environ: str) -> Loaded:
 
 
 def test_without_file_and_variables_the_bundled_model_and_sqlite_hold(tmp_path: Path) -> None:
-    settings = load(environ={"HOMING_CONFIG": str(empty(tmp_path))}).settings
+    settings = load(environ={"HOMING_CONFIG": str(empty(tmp_path)), "HOMING_DATA": ""}).settings
     assert settings.embedding.provider == "bundled"
-    assert settings.store_url == "sqlite:///data/homing.db"
+    assert settings.data == user_data_path("homing", appauthor=False)
+    assert settings.store_url == f"sqlite:///{settings.data / 'homing.db'}"
+
+
+def test_the_home_directory_may_be_written_with_a_tilde(tmp_path: Path) -> None:
+    assert from_toml(tmp_path, 'data = "~/notes"').settings.data == Path.home() / "notes"
 
 
 def test_camel_case_and_snake_case_mean_the_same(tmp_path: Path) -> None:

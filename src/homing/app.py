@@ -32,15 +32,18 @@ OWNER = "owner"
 
 
 def open_app(
-    path: str | Path = "data", *, settings: Settings | None = None, embedder: EmbeddingProvider | None = None
+    path: str | Path | None = None, *, settings: Settings | None = None, embedder: EmbeddingProvider | None = None
 ) -> Homing:
     """Open a data folder, creating it where it does not exist. Nothing to start, nothing to download.
 
-    Without `settings`, those of `homing.toml` and the environment hold; `path` always says where the data is. An
+    Without `settings`, those of `homing.toml` and the environment hold. `path` is the folder; without one it is the
+    folder that is set (`HOMING_DATA`), by default the same for every program of a user: `homing where` names it. An
     `embedder` of your own is the model in use, whatever they say, and is closed with the app where it has a `close`.
     """
     settings = settings or load().settings
-    return Homing(settings.model_copy(update={"data": Path(path)}), embedder=embedder)
+    if path is not None:
+        settings = settings.model_copy(update={"data": Path(path)})
+    return Homing(settings, embedder=embedder)
 
 
 class Homing:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import unquote
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from platformdirs import user_data_path
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from homing.errors import ConfigError
 
@@ -106,7 +107,10 @@ class ServerSettings(Section):
 class Settings(Section):
     """Everything that can be set."""
 
-    data: Path = Field(Path("data"), description="the folder that holds the database")
+    data: Path = Field(
+        default_factory=lambda: user_data_path("homing", appauthor=False),
+        description="the folder that holds everything; by default the place for a user's data on this system",
+    )
     models: Path = Field(Path("~/.homing/models"), description="the folder that pulled models are kept in")
     store: str = Field("", description="store URL; empty means SQLite in the data folder")
     row_security: bool = Field(False, description="PostgreSQL: the server itself keeps users apart as well")
@@ -115,6 +119,11 @@ class Settings(Section):
     search: SearchSettings = SearchSettings()
     server: ServerSettings = ServerSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
+
+    @field_validator("data")
+    @classmethod
+    def _below_home(cls, folder: Path) -> Path:
+        return folder.expanduser()
 
     @property
     def store_url(self) -> str:
@@ -168,15 +177,26 @@ def load(
 def _layers(
     path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    file = path or Path(environ.get(PREFIX + "CONFIG", FILE))
-    named = path is not None or PREFIX + "CONFIG" in environ
-    if file.is_file():
+    file = config_file(path, environ)
+    if file is not None:
         yield str(file), _snake(_read(file))
-    elif named:
-        raise ConfigError(f"there is no configuration file {file}; create it or correct its name")
     proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
     yield "environment", {**({"proxy": proxy} if proxy else {}), **_snake(_variables(environ))}
     yield "argument", _snake(overrides)
+
+
+def config_file(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Path | None:
+    """The file that is read: the one given, the one that `HOMING_CONFIG` names, or `homing.toml` where it exists.
+
+    Raises ConfigError where a file that was named is not there.
+    """
+    named = path or (os.environ if environ is None else environ).get(PREFIX + "CONFIG")
+    file = Path(named or FILE)
+    if file.is_file():
+        return file
+    if named:
+        raise ConfigError(f"there is no configuration file {file}; create it or correct its name")
+    return None
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -189,11 +209,12 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
-    # Only names that begin like a setting are ours: HOMING_CONFIG and foreign HOMING_* variables are left alone.
+    # Only names that begin like a setting are ours: HOMING_CONFIG and foreign HOMING_* variables are left alone. An
+    # empty HOMING_DATA names no folder, and certainly not the current one.
     layer: dict[str, Any] = {}
     for name, value in environ.items():
         parts = name.removeprefix(PREFIX).lower().split("__")
-        if name.startswith(PREFIX) and parts[0] in Settings.model_fields:
+        if name.startswith(PREFIX) and parts[0] in Settings.model_fields and (value or parts != ["data"]):
             _put(layer, tuple(parts), value)
     return layer
 

@@ -18,7 +18,9 @@ class Shell:
         self.folder = folder
 
     def __call__(self, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+        inherited = {
+            name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
+        }
         return run(arguments, cwd=self.folder, env=inherited | environ, stdin=stdin)
 
     def json(self, *arguments: str, **options: str) -> Any:

@@ -123,14 +123,34 @@ def test_errors_are_json_for_programs(shell: Shell) -> None:
     assert json.loads(done.stdout)["error"]["code"] == "NOT_FOUND"
 
 
-def test_a_folder_that_cannot_be_indexed_says_so_and_is_searched_with_data_elsewhere(
-    shell: Shell, notes: Path, tmp_path: Path
-) -> None:
-    (notes / ".homing").write_text("a file where the index folder should be", encoding="utf-8")
-    done = shell("search", "灯塔", "notes")
-    assert done.returncode == 5
-    assert "--data" in done.stderr
-    assert shell.json("search", "灯塔", "notes", "--data", str(tmp_path / "elsewhere"))["hits"]
+def test_a_searched_folder_is_left_as_it_is_and_becomes_part_of_the_library(shell: Shell, notes: Path) -> None:
+    before = sorted(notes.iterdir())
+    shell("search", "灯塔", "notes")
+    assert sorted(notes.iterdir()) == before
+    found = {group["source"]: group for group in shell.json("search", "三十年没有和人说话")["groups"]}
+    assert [hit["metadata"]["project_id"] for hit in found["documents"]["hits"]][:1] == [f"folder {notes}"]
+
+
+def test_everything_is_searched_at_once_in_the_folder_of_the_user(shell: Shell, tmp_path: Path) -> None:
+    """What was remembered in one terminal is known in the next."""
+    home = {"HOMING_DATA": "", "XDG_DATA_HOME": str(tmp_path / "share")}
+    here, there = (Shell(tmp_path / name) for name in ("here", "there"))
+    here.folder.mkdir()
+    there.folder.mkdir()
+    here("memory", "remember", "发票每月第一个工作日寄出", **home)
+    shown = there("search", "发票什么时候寄", **home)
+    assert "发票每月第一个工作日寄出" in shown.stdout
+    assert list(here.folder.iterdir()) == list(there.folder.iterdir()) == []
+    place = there.json("where", **home)
+    assert (place["data"], place["exists"], place["config"]) == (str(tmp_path / "share" / "homing"), True, None)
+    assert here("where", **home).stdout == f"{place['data']}\n"
+    empty = shell("search", "发票")
+    assert "Nothing found" in empty.stdout
+
+
+def test_options_that_only_a_folder_has_are_refused_without_one(shell: Shell) -> None:
+    done = shell("search", "灯塔", "--mode", "keyword")
+    assert (done.returncode, "name one" in done.stderr) == (3, True)
 
 
 def test_half_an_emoji_that_an_editor_saved_is_shown_as_a_replacement(shell: Shell, tmp_path: Path) -> None:

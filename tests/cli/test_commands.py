@@ -35,6 +35,7 @@ DESIGN = (
     "models pull",
     "embed",
     "search",
+    "where",
     "eval",
     "doctor",
     "serve",
@@ -112,6 +113,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 SESSION: tuple[tuple[str, ...], ...] = (
     ("search", "灯塔", "notes"),
+    ("search", "灯塔"),
+    ("where",),
     ("embed", "打开", "关闭"),
     ("eval", "g.jsonl"),
     ("doctor",),

@@ -69,14 +69,19 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
             answer = ask("devices", "ask", "打开除卧室以外的灯", *home)
             assert (answer["decision"], answer["degraded"]) == ("act", True)
         assert [one["metadata"]["name"] for one in ask("skills", "find", "提交")["hits"]] == ["git-commit"]
-        assert [one["id"] for one in ask("docs", "list")["projects"]] == ["novel", "uploads"]
+        assert [one["id"] for one in ask("docs", "list")["projects"]] == [
+            f"folder {tmp_path / 'notes'}",
+            "novel",
+            "uploads",
+        ]
         assert ask("memory", "list")["counts"]["knowledge"] == 1
         assert [one["file_name"] for one in ask("knowledge", "list")["files"]] == ["story.md"]
         assert [one["name"] for one in ask("skills", "list")["skills"]] == ["git-commit"]
         assert ask("models", "list")["models"]
-        # A paragraph, a memory, a window of the upload and a skill.
-        assert ask("memory", "queue")["backlog"]["waiting"] == 4 * waits
+        # A paragraph, one of the folder, a memory, a window of the upload and a skill.
+        assert ask("memory", "queue")["backlog"]["waiting"] == 5 * waits
         assert ask("memory", "forget", "knowledge", remembered["id"]) == {"forgotten": 1}
         shell("docs", "remove", "novel", "ch1")
         shell("knowledge", "delete", "story.md")
+        shell("docs", "remove", f"folder {tmp_path / 'notes'}", "--yes")
         assert ask("docs", "list")["projects"] == ask("knowledge", "list")["files"] == []

@@ -35,7 +35,9 @@ NOISY = (
 
 
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+    return {
+        name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
+    }
 
 
 @pytest.fixture(scope="module")

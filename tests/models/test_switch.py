@@ -294,7 +294,9 @@ def texts_sent(api: LoopbackApi) -> list[str]:
 
 
 def environ() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+    return {
+        name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
+    }
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:

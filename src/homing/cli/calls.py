@@ -108,7 +108,7 @@ def calling(data: Path | None) -> Iterator[Call]:
     from homing.operations import Call
 
     settings = load().settings
-    with open_app(data or settings.data, settings=settings) as app:
+    with open_app(data, settings=settings) as app:
         yield Call(app, app)
 
 

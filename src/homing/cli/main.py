@@ -36,10 +36,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="search")(search.search_folder)
+app.command(name="search")(search.search)
 app.command(name="embed")(search.embed_texts)
 app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(upkeep.run_doctor)
+app.command(name="where")(upkeep.where)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
 for part in (skills, devices, memory, docs, knowledge, models):

@@ -39,6 +39,15 @@ class FolderImported(Output):
     waiting: int
 
 
+class Where(Output):
+    """The data folder, whether it is there yet, the kind of store, and the file of the settings, if any."""
+
+    data: str
+    exists: bool
+    store: str
+    config: str | None
+
+
 class Vectors(Output):
     """A vector of length 1 for each text."""
 

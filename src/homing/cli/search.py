@@ -1,4 +1,4 @@
-"""`homing search` and `homing embed`: look through a folder of text files, and turn texts into vectors."""
+"""`homing search` and `homing embed`: ask everything, or a folder of text files; turn texts into vectors."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Question, SearchMode, answers, mode_of, required
+from homing.cli.calls import Answer, Data, Question, SearchMode, answers, calling, checked, mode_of, required
 from homing.cli.lazy import reports
 from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
-from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
+from homing.errors import HomingError, InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.cli.reports import FolderSearchOut
-    from homing.documents.folders import FollowedFolder
     from homing.operations.hits import HitOut
 
-INDEX = ".homing"
-"""The folder inside the searched folder that holds its index; it may be deleted at any time."""
 
-
-@answers("homing.cli.reports:FolderSearchOut")
-def search_folder(
+@answers("search_everything", "homing.cli.reports:FolderSearchOut")
+def search(
     query: Question,
-    folder: Annotated[Path, typer.Argument(help="A folder with .md or .txt files.")] = Path(),
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder with .md or .txt files; without one, everything in the data folder.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many matches of a kind.")] = 5,
     mode: SearchMode = "hybrid",
-    min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
+    min_score: Annotated[
+        float | None, typer.Option(help="Leave out semantic matches of a folder that score lower.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each leg ranked a passage.")] = False,
     data: Data = None,
 ) -> Answer:
-    """Search a folder of text files.
+    """Search everything at once, or a folder of text files.
 
-    The first search indexes the folder (into .homing inside it, or into --data); later searches index only the files
-    that changed.
+    A folder becomes a project of the data folder that follows it: the first search reads all of its files, later ones
+    only those that changed. Without a folder, skills, documents, memories and devices are searched.
     """
     if not query.strip():
         raise InvalidArgument('the query is empty; say what to look for, e.g. homing search "孤独的感觉" novels/')
+    if folder is None:
+        return _everything(query, limit, data, mode_of(mode) != "hybrid" or min_score is not None, explain=explain)
     from dataclasses import replace
 
-    from homing.app import open_app
     from homing.operations.hits import search_out
 
-    with open_app(data or _index_folder(folder)) as app, _loading_the_model(app):
-        index = _index(app, folder)
+    with calling(data) as call, _loading_the_model(call.app):
+        app, index = call.app, call.app.folder(folder)
         with progress("Indexing") as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
@@ -58,19 +59,33 @@ def search_folder(
     return Answer(found, lambda: _show(found, explain=explain))
 
 
-def _index_folder(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
-    return folder / INDEX
+def _everything(query: str, limit: int, data: Path | None, narrowed: bool, *, explain: bool) -> Answer:
+    if narrowed:
+        raise InvalidArgument("--mode and --min-score are for a folder; name one, or leave them out")
+    from homing.operations.search import SearchEverything, search_everything
+
+    with calling(data) as call:
+        found = search_everything(call, checked(SearchEverything, query=query, limit=limit))
+
+    def show() -> None:
+        from rich.text import Text
+
+        answered = [group for group in found.groups if group.hits or group.degraded]
+        if not answered:
+            say(f"没有找到相关内容 / Nothing found in {call.app.settings.data}.")
+        for group in answered:
+            console().print(Text(group.source, "bold"))
+            print_hits(group, _place, "–", length=240, explain=explain)
+
+    return Answer(found, show)
 
 
-def _index(app: Homing, folder: Path) -> FollowedFolder:
-    try:
-        return app.folder(folder)
-    except StoreError as error:
-        error.args = (f"{error.message}; keep the index elsewhere with --data FOLDER",)
-        error.message = error.args[0]
-        raise
+def _place(hit: HitOut) -> str:
+    """Where a match of any kind is."""
+    known = hit.metadata
+    if "document_id" in known:
+        return f"{known.get('project_id', '')} / {known['document_id']}"
+    return str(known.get("name") or f"{known.get('collection', '')} {hit.id}".strip())
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def run_server(
         _log_to_stderr(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
-    with open_app(data or settings.data, settings=settings) as app:
+    with open_app(data, settings=settings) as app:
 
         def started(address: str) -> None:
             if json:
@@ -213,7 +213,7 @@ def install(
     from homing.config import load
     from homing.mcp.clients import Remote, block_for, blocks
 
-    folder = (data or load().settings.data).expanduser().absolute()
+    folder = (data or load().settings.data).absolute()
     server = Remote(url, token) if url else started(folder)
     printed = [block_for(client, server)] if client else list(blocks(server))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -46,6 +47,29 @@ def run_doctor(
         console().print(table)
 
     return Answer(found, show, exit_code=0 if found.healthy else 1)
+
+
+@answers("homing.cli.reports:Where")
+def where(data: Data = None) -> Answer:
+    """Print the data folder, and the file of the settings."""
+    from homing.config import config_file
+
+    settings, file = _settings(data), config_file()
+    found = reports.Where(
+        data=str(settings.data.absolute()),
+        exists=settings.data.is_dir(),
+        store=urlsplit(settings.store_url).scheme,
+        config=None if file is None else str(file.absolute()),
+    )
+
+    def show() -> None:
+        say(found.data if found.exists else f"{found.data} (nothing in it yet)")
+        if found.store != "sqlite":
+            say(f"records are kept in {found.store}: homing config show")
+        if found.config is not None:
+            say(f"settings from {found.config}")
+
+    return Answer(found, show)
 
 
 @config.command(name="show")

@@ -30,7 +30,9 @@ class Shell:
 
     def __call__(self, *arguments: str) -> Any:
         command = [sys.executable, "-c", "from homing.cli.main import run; run()", "postgres", *arguments, "--json"]
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOMING_")}
+        inherited = {
+            name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
+        }
         done = subprocess.run(command, cwd=self.folder, env=inherited, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)
