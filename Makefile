@@ -48,7 +48,7 @@ $(BIN)/python:
 	$(BIN)/pip install --quiet --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[server]'
+	$(BIN)/pip install --quiet --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

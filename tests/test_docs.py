@@ -50,11 +50,15 @@ def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProc
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "shell")], ids=named)
 def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
-    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes.
+    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes
+    # and a skill.
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
     (notes / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
+    skill = tmp_path / "skills" / "translate"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: translate\ndescription: 翻译文件\n---\n", encoding="utf-8")
     for line in "".join(blocks(page, "shell")).splitlines():
         command = line.split("  #")[0].strip()
         if not command or command.startswith(("#", "make ", "pip ", "git ")):

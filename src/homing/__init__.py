@@ -2,7 +2,7 @@
 
     import homing
 
-    app = homing.open("data")
+    app = homing.open()
     app.add({"a": "生成Git提交信息", "b": "Read a file"})
     for hit in app.search("帮我提交代码"):
         print(hit.id, hit.score)

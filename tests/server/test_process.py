@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -167,12 +166,3 @@ def test_a_token_from_the_shell_opens_the_server_until_it_is_revoked(tmp_path: P
         assert run("tokens", "revoke", token["id"], "--data", "data", cwd=tmp_path).returncode == 0
         assert httpx2.get(f"{server.address}/memory", headers=headers).status_code == 401
     assert run("tokens", "create", "--scope", "all", "--data", "data", cwd=tmp_path).returncode == 3
-
-
-@pytest.mark.parametrize(("command", "status"), [("serve", 3), ("tokens list", 0), ("tokens create", 0)])
-def test_without_its_libraries_it_names_the_extra(tmp_path: Path, command: str, status: int) -> None:
-    code = "import sys; sys.modules['fastapi'] = None; from homing.cli.main import run; run()"
-    arguments = [sys.executable, "-c", code, *command.split(), "--data", "data"]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == status, done.stderr
-    assert ("pip install 'homing[server]'" in done.stderr) == (status == 3)

@@ -6,8 +6,6 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +14,7 @@ import typer
 from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
 from homing.cli.lazy import reports
 from homing.cli.output import console, note, print_json, print_table, say
-from homing.errors import InvalidArgument, MissingExtra
+from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -52,11 +50,9 @@ def run_server(
     """
     from homing.app import open_app
     from homing.config import load
+    from homing.server.running import serve
 
-    with server_extra():
-        from homing.server.running import serve
-
-        _log_to_stderr(log)
+    _log_to_stderr(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
     with open_app(data, settings=settings) as app:
@@ -75,17 +71,6 @@ def run_server(
         serve(app, on_start=started)
         if not json:
             note("Stopping: embedding the texts that still wait …")
-
-
-@contextmanager
-def server_extra() -> Iterator[None]:
-    """Says which extra to install where a library of the server is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"{error.name} is not installed; install it with: pip install 'homing[server]'", details={"extra": "server"}
-        ) from error
 
 
 def _log_to_stderr(wanted: str) -> None:

@@ -12,22 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+
 from homing.app import Homing
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.window import estimate_tokens
-from homing.errors import EmbeddingError, HomingError, MissingExtra, ModelNotReady, RateLimited
+from homing.errors import EmbeddingError, HomingError, ModelNotReady, RateLimited
 from homing.models.manager import ConfiguredModel
 from homing.text.decoding import readable, without_surrogates
 from homing.vectors import Matrix, pack
-
-try:
-    from fastapi import APIRouter, Request
-    from fastapi.concurrency import run_in_threadpool
-    from fastapi.responses import JSONResponse
-except ModuleNotFoundError as error:
-    raise MissingExtra(
-        "fastapi is not installed; install it with: pip install 'homing[server]'", details={"extra": "server"}
-    ) from error
 
 MAX_TEXTS = 2048
 """Texts that one request may hold, as OpenAI has it."""
