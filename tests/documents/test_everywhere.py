@@ -75,6 +75,6 @@ def test_finding_places_takes_as_many_statements_for_many_documents_as_for_one(t
         for number in range(30):
             library.documents.save("p", f"d{number}", f"第{number}篇写到了灯塔。")
         assert len(library.documents.search("p", "灯塔", mode="keyword", top_k=30)) == 30
-        places = [one for one in seen if "JOIN document_blocks" in one]
+        places = [one for one in seen if "FROM document_chunks" in one]
         assert len(places) == 1
         library.close()

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from homing.database import Database, Transaction
-from homing.documents.layout import PARAGRAPHS, Block, BlockChunks, NewBlock, Placed, Rewrite, Stored, rewrite
+from homing.documents.layout import (
+    PARAGRAPHS,
+    Block,
+    BlockChunks,
+    NewBlock,
+    Placed,
+    Rewrite,
+    Stored,
+    digest_of,
+    rewrite,
+)
 
 COMPONENT = "documents"
 
@@ -143,31 +153,47 @@ def stored(transaction: Transaction, row: Row) -> Stored:
     return Stored(text(transaction, row), row.blocks, chunks)
 
 
-def look_up(transaction: Transaction, owner: str, ids: Sequence[str]) -> dict[str, FoundChunk]:
-    """The chunks that exist, by id, with their texts and places, in one statement."""
-    if not ids:
+def look_up(
+    transaction: Transaction, owner: str, known: Mapping[str, str], *, units: bool = False
+) -> dict[str, FoundChunk]:
+    """The chunks that exist, by id, with their texts and places; `known` is what an index holds as their texts.
+
+    Blocks are read for what says something else by now, and, with `units`, to count in UTF-16.
+    """
+    if not known:
         return {}
-    documents: dict[int, tuple[Row, dict[int, tuple[int, int]]]] = {}
-    blocks: dict[int, str] = {}
-    found: dict[str, FoundChunk] = {}
-    columns = ", ".join(f"d.{name}" for name in COLUMNS.split(", "))
-    for chunk, block, start, length, updated, content, *row in transaction.rows(
-        f"SELECT c.id, c.block, c.start, c.length, c.updated, b.text, {columns} FROM document_chunks c "
-        "JOIN document_blocks b ON b.key = c.block JOIN documents d ON d.key = c.document "
-        "WHERE c.user_id = $1 AND c.id = ANY($2)",
+    chunks = transaction.rows(
+        "SELECT id, document, block, start, length, digest, updated FROM document_chunks "
+        "WHERE user_id = $1 AND id = ANY($2)",
         owner,
-        list(ids),
-    ):
-        if row[0] not in documents:
-            document = _row(row)
-            documents[row[0]] = document, document.starts()
-        if block not in blocks:
-            blocks[block] = _read(content)
-        document, starts = documents[row[0]]
-        whole, (at, unit) = blocks[block], starts[block]
-        end = start + length
-        found[chunk] = FoundChunk(chunk, document, whole[start:end], at + start, at + end, updated, whole[:start], unit)
+        list(known),
+    )
+    held = transaction.rows(
+        f"SELECT {COLUMNS} FROM documents WHERE user_id = $1 AND key = ANY($2)", owner, list({one[1] for one in chunks})
+    )
+    documents = {row.key: (row, row.starts()) for row in map(_row, held)}
+    said = {name: units or not _says(known[name], length, digest) for name, _, _, _, length, digest, _ in chunks}
+    blocks = _texts(transaction, owner, {block for name, _, block, *_ in chunks if said[name]})
+    found: dict[str, FoundChunk] = {}
+    for name, document, block, start, length, _, updated in chunks:
+        row, starts = documents[document]
+        at, unit = starts[block]
+        whole, end = blocks.get(block, ""), start + length
+        text = whole[start:end] if said[name] else known[name]
+        found[name] = FoundChunk(name, row, text, at + start, at + end, updated, whole[:start], unit)
     return found
+
+
+def _says(text: str, length: int, digest: bytes) -> bool:
+    """Whether an indexed text is that of a chunk, character by character."""
+    return len(text) == length and "\ufffd" not in text and digest_of(text) == bytes(digest)
+
+
+def _texts(transaction: Transaction, owner: str, blocks: Collection[int]) -> dict[int, str]:
+    if not blocks:
+        return {}
+    sql = "SELECT key, text FROM document_blocks WHERE user_id = $1 AND key = ANY($2)"
+    return {key: _read(content) for key, content in transaction.rows(sql, owner, list(blocks))}
 
 
 def existing(transaction: Transaction, owner: str, ids: Sequence[str]) -> set[str]:

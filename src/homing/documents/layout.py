@@ -213,14 +213,14 @@ def split(text: str, start: int = 0, end: int | None = None) -> list[Piece]:
     """The pieces of `text[start:end]`, in order and apart from each other; offsets are those of `text`."""
     part = text if start == 0 and end is None else text[start:end]
     return [
-        Piece(start + first, start + last, _digest(part[first:last]))
+        Piece(start + first, start + last, digest_of(part[first:last]))
         for first, last in _with_context(part, paragraphs(part))
     ]
 
 
 def split_windows(text: str) -> list[Piece]:
     """The windows of a text, in order; neighbours overlap."""
-    return [Piece(one.start, one.end, _digest(one.text)) for one in windows(text)]
+    return [Piece(one.start, one.end, digest_of(one.text)) for one in windows(text)]
 
 
 def embedded_text(text: str) -> str:
@@ -229,7 +229,8 @@ def embedded_text(text: str) -> str:
     return plain if is_encodable(plain) else _HALF.sub("\ufffd", plain)
 
 
-def _digest(text: str) -> bytes:
+def digest_of(text: str) -> bytes:
+    """What tells whether two pieces say the same."""
     return hashlib.blake2b(embedded_text(text).encode(), digest_size=16).digest()
 
 

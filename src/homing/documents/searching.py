@@ -120,8 +120,11 @@ class Searcher:
 
     def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, FoundChunk]]:
         """The hits whose chunk is still there, with what the document says now."""
-        ids = [hit.id for hit in hits]
-        known = self._engine.database.read(lambda transaction: archive.look_up(transaction, self._own.owner, ids))
+        texts = {hit.id: hit.text for hit in hits}
+        wide = query.offsets == "utf-16"
+        known = self._engine.database.read(
+            lambda transaction: archive.look_up(transaction, self._own.owner, texts, units=wide)
+        )
         return [
             (hit, known[hit.id])
             for hit in hits

@@ -69,7 +69,8 @@ def head_text(skill: Skill) -> str:
 
 def one_line(text: str, longest: int) -> str:
     """A text without line breaks and control characters, cut where it is too long."""
-    readable = "".join(char if char.isprintable() else " " for char in text[: 4 * longest])
+    begins = text[: 4 * longest]
+    readable = begins if begins.isprintable() else "".join(char if char.isprintable() else " " for char in begins)
     line = re.sub(r"\s+", " ", readable).strip()
     return line if len(line) <= longest else line[: longest - 1] + "…"
 

@@ -35,12 +35,12 @@ SELECTIVE = 2_000
 """Records up to which a filter is always selective."""
 SELECTIVE_SHARE = 20
 """Beyond that, one in so many: naming a record costs about as much as scoring twenty."""
-FIRST_ASKED = 320
-"""Candidates of a broad filter that are asked at first, beside eight for each match wanted."""
+FIRST_ASKED = 32
+"""Candidates of a broad filter that are asked at first, beside four for each match wanted that should pass."""
 ASKED_ONE_BY_ONE = 8_192
 """Candidates of a broad filter after which all that pass are named instead."""
 
-CHUNK = 16
+CHUNK = 8
 """Rows in a chunk of a vec0 table. Vectors are looked up one by one, and a lookup walks through its chunk."""
 
 
@@ -279,7 +279,9 @@ def _filtered(
     collection = snapshot.state.collection
     estimate = estimates.of(connection, collection, snapshot.state.live, asked)
     if estimate.count > max(SELECTIVE, snapshot.codes.count // SELECTIVE_SHARE):
-        passed = _one_by_one(connection, snapshot, query, limit, asked)
+        # So many of the nearest that enough should pass, some of which may turn out to be farther than they look.
+        first = 4 * limit * estimate.of // estimate.count + FIRST_ASKED
+        passed = _one_by_one(connection, snapshot, query, limit, asked, first)
         if passed is not None:
             return passed
     named = reading.matching(connection, collection, asked, estimate.pair)
@@ -288,13 +290,14 @@ def _filtered(
 
 
 def _one_by_one(
-    connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter
+    connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter, portion: int
 ) -> Keys | None:
     """The candidates that pass, asking each record from the nearest on; None where too few do."""
     codes, values = snapshot.codes, snapshot.scores(query)
     doubt = query.doubt(codes)
-    left, passed, portion = values.copy(), np.empty(0, np.int64), FIRST_ASKED + 8 * limit
-    while portion <= max(ASKED_ONE_BY_ONE, FIRST_ASKED + 8 * limit):
+    left, passed = values.copy(), np.empty(0, np.int64)
+    most = max(ASKED_ONE_BY_ONE, portion)
+    while portion <= most:
         best = nearest(left, portion)
         left[best] = -np.inf
         records = codes.records[best]
@@ -325,7 +328,7 @@ def _cosines(found: Sequence[Row], vector: Vector) -> dict[str, float]:
     """How near stored vectors are to another one, exactly, by id."""
     if not found:
         return {}
-    stored = np.stack([np.frombuffer(blob, "<f4") for _, blob in found]).astype(np.float64)
+    stored = np.frombuffer(b"".join([blob for _, blob in found]), "<f4").reshape(len(found), -1).astype(np.float64)
     # Summed row by row, so that equal vectors get equal cosines wherever they stand, and ties are ties.
     near = np.minimum(1.0, (stored * vector.astype(np.float64)).sum(axis=1))
     return dict(zip([name for name, _ in found], near.tolist(), strict=True))
