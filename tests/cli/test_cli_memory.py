@@ -54,6 +54,24 @@ def test_sessions_and_collections_narrow_what_is_recalled_and_listed(shell: Shel
     assert "s1" not in listed
 
 
+def test_the_same_text_is_remembered_once_and_forgotten_by_its_number(shell: Shell) -> None:
+    assert "homing memory remember" in shell("memory", "list").stdout
+    twice = [shell.json("memory", "remember", "用户不吃辣", "--tag", tag)["id"] for tag in ("food", "taste")]
+    other = shell.json("memory", "remember", "用户不吃辣", "--session", "s1")["id"]
+    shell("memory", "remember", "the user likes tea", "--in", "observation")
+    assert twice[0] == twice[1] != other
+    listed = shell.json("memory", "list")["entries"]
+    assert [(one["text"], one["tags"]) for one in listed] == [
+        ("the user likes tea", []), ("用户不吃辣", []), ("用户不吃辣", ["taste"]),
+    ]  # fmt: skip
+    shown = shell("memory", "list").stdout
+    assert [number for line in shown.splitlines() if (number := line[2:3]).isdigit()] == ["1", "2", "3"]
+    refused = shell("memory", "forget", "3", stdin="n\n")
+    assert (refused.returncode, "用户不吃辣" in refused.stderr) == (1, True)
+    assert shell.json("memory", "forget", "3", "--yes") == {"forgotten": 1}
+    assert [one["id"] for one in shell.json("memory", "list")["entries"]][1:] == [other]
+
+
 def test_what_was_kept_without_a_model_is_filled_in_later(shell: Shell) -> None:
     shell("memory", "remember", "账单每月一号结算", **KEYWORDS_ONLY)
     checks = {finding["check"]: finding for finding in shell.json("doctor")["findings"]}
@@ -85,7 +103,7 @@ def test_the_queue_shows_what_was_given_up_and_tries_it_again(shell: Shell, tmp_
         (["recall", ""], "the query is empty"),
         (["recall", "x", "--mode", "magic"], "known: semantic, hybrid, keyword"),
         (["recall", "x", "--max-distance", "9"], "max distance should be less than or equal to 2"),
-        (["forget", "knowledge", "nobody"], "homing memory list knowledge"),
+        (["forget", "knowledge", "nobody"], "homing memory list"),
     ],
 )
 def test_bad_input_says_what_to_do(shell: Shell, arguments: list[str], message: str) -> None:

@@ -100,6 +100,8 @@ EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
     ("models list", "list_models", {}),
     ("models status", "get_model_change", {}),
     ("doctor", "run_doctor", {}),
+    ("search 灯塔", "search_everything", {"query": "灯塔"}),
+    ("search invoices -n 1", "search_everything", {"query": "invoices", "limit": 1}),
 ]
 ELSEWHERE = {"models default", "models rollback"}
 """Commands that change the model; `tests/cli/test_models_shell.py` has them."""
@@ -165,7 +167,10 @@ def settled(found: Any, place: Path) -> Any:
 
 
 def test_every_command_that_is_an_operation_is_tried_here() -> None:
-    tried = {(" ".join(line.split()[: 1 + (line != "doctor")]), name) for line, name, _ in EXAMPLES}
+    tried = {
+        (" ".join(line.split()[: 1 if line.startswith(("doctor", "search")) else 2]), name)
+        for line, name, _ in EXAMPLES
+    }
     assert tried == {(line, name) for line, names in CALLS.items() if line not in ELSEWHERE for name in names}
 
 
@@ -201,8 +206,10 @@ def test_an_option_has_the_default_of_the_operation(line: str) -> None:
 
 
 def test_every_field_of_an_operation_can_be_said_in_the_shell() -> None:
-    # `repl` keeps a dialogue; a file or a pipe has a text; people look at no vectors, and count characters.
+    # `repl` keeps a dialogue; a file or a pipe has a text; people look at no vectors, and count characters; each kind of
+    # thing has a search of its own.
     unsaid = {
+        "search_everything": {"sources", "project"},
         "ask_devices": {"state"},
         "save_document": {"text"},
         "list_chunks": {"include_embedding", "offset_unit"},

@@ -54,6 +54,10 @@ export interface DocumentEntry {
   pending: number;
   /** Milliseconds since 1970, as Date.now() counts. */
   updatedAt: number;
+  /** A text that was saved, an uploaded file, or a file of a followed folder. */
+  kind: "text" | "upload" | "file";
+  /** Of an uploaded file. */
+  format: string;
 }
 
 /** A page of the documents of a project. */
@@ -250,12 +254,13 @@ export interface ProjectDeleteResponse {
   documents: number;
 }
 
-/** A project; `pending` chunks wait for their vector and are found by their words. */
+/** A project; `pending` chunks wait for their vector and are found by their words. `follows` is the folder whose files are its documents; empty for most. */
 export interface ProjectEntry {
   projectId: string;
   documents: number;
   chunks: number;
   pending: number;
+  follows: string;
 }
 
 /** Nothing to choose. */
@@ -458,7 +463,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   ChunkEntry: {"type": "object", "required": ["id", "documentId", "projectId", "text", "embedding", "startOffset", "endOffset", "updatedAt", "pending"], "properties": {"id": {"type": "string"}, "documentId": {"type": "string"}, "projectId": {"type": "string"}, "text": {"type": "string"}, "embedding": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}]}, "startOffset": {"type": "integer"}, "endOffset": {"type": "integer"}, "updatedAt": {"type": "integer"}, "pending": {"type": "boolean"}}},
   DocumentChunksResponse: {"type": "object", "required": ["chunks"], "properties": {"chunks": {"type": "array", "items": {"$ref": "ChunkEntry"}}}},
   DocumentDeleteResponse: {"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "boolean"}}},
-  DocumentEntry: {"type": "object", "required": ["documentId", "projectId", "characters", "chunks", "pending", "updatedAt"], "properties": {"documentId": {"type": "string"}, "projectId": {"type": "string"}, "characters": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}, "updatedAt": {"type": "integer"}}},
+  DocumentEntry: {"type": "object", "required": ["documentId", "projectId", "characters", "chunks", "pending", "updatedAt", "kind", "format"], "properties": {"documentId": {"type": "string"}, "projectId": {"type": "string"}, "characters": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}, "updatedAt": {"type": "integer"}, "kind": {"type": "string", "enum": ["text", "upload", "file"]}, "format": {"type": "string"}}},
   DocumentListResponse: {"type": "object", "required": ["documents"], "properties": {"documents": {"type": "array", "items": {"$ref": "DocumentEntry"}}}},
   DocumentMoveResponse: {"type": "object", "required": ["projectId", "documentId"], "properties": {"projectId": {"type": "string"}, "documentId": {"type": "string"}}},
   DocumentRenameResponse: {"type": "object", "required": ["projectId", "documentId"], "properties": {"projectId": {"type": "string"}, "documentId": {"type": "string"}}},
@@ -474,7 +479,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   Highlight: {"type": "object", "required": ["start", "end"], "properties": {"start": {"type": "integer"}, "end": {"type": "integer"}}},
   ModelProblem: {"type": "object", "required": ["code", "message"], "properties": {"code": {"type": "string"}, "message": {"type": "string"}}},
   ProjectDeleteResponse: {"type": "object", "required": ["documents"], "properties": {"documents": {"type": "integer"}}},
-  ProjectEntry: {"type": "object", "required": ["projectId", "documents", "chunks", "pending"], "properties": {"projectId": {"type": "string"}, "documents": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}}},
+  ProjectEntry: {"type": "object", "required": ["projectId", "documents", "chunks", "pending", "follows"], "properties": {"projectId": {"type": "string"}, "documents": {"type": "integer"}, "chunks": {"type": "integer"}, "pending": {"type": "integer"}, "follows": {"type": "string"}}},
   ProjectListResponse: {"type": "object", "required": ["projects"], "properties": {"projects": {"type": "array", "items": {"$ref": "ProjectEntry"}}}},
   RagChunk: {"type": "object", "required": ["chunkId", "documentId", "text", "score", "tokenEstimate"], "properties": {"chunkId": {"type": "string"}, "documentId": {"type": "string"}, "text": {"type": "string"}, "score": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "tokenEstimate": {"type": "integer"}}},
   RagConfigGetResponse: {"type": "object", "required": ["topK", "minScore", "maxTokens"], "properties": {"topK": {"type": "integer"}, "minScore": {"type": "number"}, "maxTokens": {"type": "integer"}}},

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 app = group("docs", "Documents, searched by paragraph.")
 
+NOTHING = (
+    "还没有文档；用 homing docs add 项目 文档 文件 添加一篇，或用 homing docs import 导入一个文件夹",
+    "no documents yet; add one with: homing docs add PROJECT NAME FILE, or a folder with: homing docs import",
+)
+
 Project = Annotated[str, typer.Argument(help="The name of the project.")]
 NewProject = Annotated[str, typer.Argument(help="The project; its first document creates it.")]
 Document = Annotated[str, typer.Argument(help="The name of the document.")]
@@ -82,7 +87,7 @@ def list_documents(
 
     def show(name: str, size: str, rows: Sequence[Any]) -> None:
         shown = [(one.id, getattr(one, size), one.chunks, one.pending) for one in rows]
-        print_table((name, size, "paragraphs", "without a vector"), shown)
+        print_table((name, size, "paragraphs", "without a vector"), shown, empty=NOTHING)
 
     if project is None:
         projects = documents.list_projects(call, nothing())

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 app = group("knowledge", "A knowledge base of files: upload, search, list, delete.")
 
+NOTHING = (
+    "还没有文件；用 homing knowledge upload 文件 上传",
+    "no files yet; add some with: homing knowledge upload FILE",
+)
+
 User = Annotated[str | None, typer.Option("--user", help="Whose files; without it, yours.")]
 
 
@@ -87,7 +92,8 @@ def list_files(call: Call, user: User = None) -> Answer:
         (one.file_name, one.format, f"{one.characters:,}", one.chunks, "meaning, words" if one.embedded else "words")
         for one in found.files
     ]
-    return Answer(found, lambda: print_table(("file", "format", "characters", "passages", "found by"), rows))
+    headings = ("file", "format", "characters", "passages", "found by")
+    return Answer(found, lambda: print_table(headings, rows, empty=NOTHING))
 
 
 @app.command()

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from homing.cli.calls import Answer, Question, SearchMode, answers, checked, embed_waiting, group
 from homing.cli.lazy import memory, reports
-from homing.cli.output import counted, note, print_hits, print_table, progress, say
+from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.operations import Call
+    from homing.operations.memory import MemoryOut
 
 app = group("memory", "Memory: remember, recall and forget texts.")
 
+MAX_NUMBER = 1_000
+"""The last number of the list that `forget` takes."""
+NOTHING = (
+    '还没有记住任何内容；用 homing memory remember "…" 记一条',
+    'nothing is remembered yet; begin with: homing memory remember "…"',
+)
 COLLECTIONS = "knowledge, observation, reflection or learning"
 Session = Annotated[str | None, typer.Option("--session", help="Only what belongs to this session.")]
 
@@ -69,44 +78,76 @@ def recall(
 @answers("list_memories")
 def list_entries(
     call: Call,
-    collection: Annotated[
-        str | None, typer.Argument(help=f"The collection: {COLLECTIONS}. Without it, the size of each is shown.")
-    ] = None,
+    collection: Annotated[str | None, typer.Argument(help=f"Only this collection: {COLLECTIONS}.")] = None,
     session: Session = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many entries.")] = 50,
     offset: Annotated[int, typer.Option(help="Skip this many entries.")] = 0,
 ) -> Answer:
-    """List what is remembered, the latest first."""
+    """List what is remembered, the latest first. `forget` takes the numbers that it shows."""
     asked = checked(memory.MemoryListing, collection=collection, session_key=session, limit=limit, offset=offset)
     found = memory.list_memories(call, asked)
-    if collection is None and session is None:
-        return Answer(found, lambda: print_table(("collection", "entries"), list(found.counts.items())))
-    rows = [
-        (one.id, one.session_key, one.category, " ".join(one.tags), " ".join(one.text.split())[:200])
-        for one in found.entries
-    ]
-    # An id that is cut off cannot be handed to `forget`.
-    return Answer(found, lambda: print_table(("id", "session", "category", "tags", "text"), rows, whole=("id",)))
+
+    def show() -> None:
+        # Columns that nobody has filled are left out; an id that is cut off cannot be handed to `forget`.
+        columns = {
+            "#": [str(number) for number in range(offset + 1, offset + 1 + len(found.entries))],
+            "collection": [one.collection for one in found.entries],
+            "session": [one.session_key for one in found.entries],
+            "category": [one.category for one in found.entries],
+            "tags": [" ".join(one.tags) for one in found.entries],
+            "id": [one.id for one in found.entries],
+            "text": [" ".join(one.text.split())[:200] for one in found.entries],
+        }
+        filled = {name: cells for name, cells in columns.items() if any(cells)}
+        print_table([*filled], [*zip(*filled.values(), strict=True)], whole=("#", "id"), empty=NOTHING)
+        total = sum(found.counts.values()) if collection is None else found.counts[collection]
+        if session is None and offset + len(found.entries) < total:
+            say(f"{len(found.entries)} of {total}; --limit and --offset show the others")
+
+    return Answer(found, show)
 
 
 @app.command()
 @answers("forget")
 def forget(
     call: Call,
-    collection: Annotated[str, typer.Argument(help=f"The collection: {COLLECTIONS}.")],
-    ids: Annotated[list[str], typer.Argument(help="The ids that `remember` and `list` print.")],
+    ids: Annotated[list[str], typer.Argument(help="Ids, or the numbers that `homing memory list` shows.")],
+    collection: Annotated[str | None, typer.Option("--in", help=f"Only in {COLLECTIONS}.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget what a number stands for without asking.")] = False,
 ) -> Answer:
-    """Forget entries."""
+    """Forget entries, by id or by number.
+
+    What a number stands for is shown first: the list may have changed since it was printed.
+    """
+    if len(ids) > 1 and ids[0] in call.app.memory.collections:
+        collection, *ids = ids
+    asked = [checked(memory.Forget, id=one, collection=collection) for one in ids]
+    numbered = _numbered(call, collection, [one for one in ids if one.isdecimal() and len(one) <= len(str(MAX_NUMBER))])
+    if numbered and not yes:
+        for number, entry in numbered.items():
+            note(f"{number}  {entry.collection}  {' '.join(entry.text.split())[:200]}")
+        typer.confirm("忘记这些？" if reads_chinese() else "Forget these?", abort=True, err=True)
     forgotten = 0
-    for asked in [checked(memory.Forget, id=one, collection=collection) for one in ids]:
-        try:
-            forgotten += memory.forget(call, asked).forgotten
-        except NotFound:
-            continue
+    for one in asked:
+        if one.id in numbered:
+            one = checked(memory.Forget, id=numbered[one.id].id, collection=numbered[one.id].collection)
+        with suppress(NotFound):
+            forgotten += memory.forget(call, one).forgotten
     if not forgotten:
-        hint = f"`homing memory list {collection}` shows the ids"
-        raise NotFound(f"nothing in {collection} has the id {', '.join(ids)}; {hint}")
+        raise NotFound(f"nothing has the id {', '.join(ids)}; `homing memory list` shows ids and numbers")
     return Answer(memory.Forgotten(forgotten=forgotten), lambda: say(f"{forgotten} forgotten"))
+
+
+def _numbered(call: Call, collection: str | None, numbers: Sequence[str]) -> dict[str, MemoryOut]:
+    """What numbers of the list stand for, unless there is an entry of that very id."""
+    places = {one: int(one) for one in numbers if 0 < int(one) <= MAX_NUMBER}
+    if not places:
+        return {}
+    names = call.app.memory.collections if collection is None else (collection,)
+    known = {key for name in names for key in call.app.memory.get(name, [*places])}
+    asked = checked(memory.MemoryListing, collection=collection, limit=max(places.values()))
+    listed = memory.list_memories(call, asked).entries
+    return {one: listed[at - 1] for one, at in places.items() if at <= len(listed) and one not in known}
 
 
 @app.command()

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 app = group("models", "Embedding models: list, add, test and change them.")
 providers = group("providers", "Accounts with model providers.")
 
+NO_PROVIDERS = (
+    "还没有提供商；用 homing providers add 名称 --type openai 添加一个",
+    "no providers yet; add one with: homing providers add NAME --type openai",
+)
+
 Name = Annotated[str, typer.Argument(help="The name of the model, e.g. text-embedding-3-small.")]
 Provider = Annotated[
     str | None, typer.Option("--provider", help="The name of its provider, where several have the model.")
@@ -278,7 +283,8 @@ def list_providers(call: Call) -> Answer:
     """
     found = [_provider_out(one) for one in call.app.models.providers()]
     rows = [(one.name, one.type, one.base_url, one.key, "✓" if one.enabled else "") for one in found]
-    return Answer(found, lambda: print_table(("name", "type", "address", "key", "enabled"), rows))
+    headings = ("name", "type", "address", "key", "enabled")
+    return Answer(found, lambda: print_table(headings, rows, empty=NO_PROVIDERS))
 
 
 @providers.command(name="add")

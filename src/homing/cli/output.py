@@ -71,8 +71,20 @@ def note(text: str) -> None:
     console(stderr=True).print(text, markup=False)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, whole: Sequence[str] = ()) -> None:
-    """Rows under their headings, as they are: nothing is read as markup. The columns in `whole` are never cut off."""
+def print_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    whole: Sequence[str] = (),
+    empty: tuple[str, str] = ("", ""),
+) -> None:
+    """Rows under their headings, as they are: nothing is read as markup. The columns in `whole` are never cut off.
+
+    Where there are none, `empty` says in Chinese or in English how to get some.
+    """
+    if not rows and any(empty):
+        say(empty[0] if reads_chinese() else empty[1])
+        return
     from rich.table import Table
     from rich.text import Text
 

@@ -28,6 +28,11 @@ ipc = typer.Typer(name="ipc", invoke_without_command=True, rich_markup_mode=None
 mcp = typer.Typer(name="mcp", invoke_without_command=True, rich_markup_mode=None)
 tokens = group("tokens", "Tokens: who may use the server, and for what.")
 
+NO_TOKENS = (
+    "还没有令牌，本机以外无人能访问；用 homing tokens create 创建一个",
+    "no tokens yet, so nobody but this machine is let in; make one with: homing tokens create",
+)
+
 
 @prints("homing.cli.reports:Served")
 def run_server(
@@ -260,7 +265,8 @@ def list_tokens(call: Call) -> Answer:
         (one.id, one.user, one.scope, time.strftime("%Y-%m-%d %H:%M", time.localtime(one.created)), one.note)
         for one in found
     ]
-    return Answer(found, lambda: print_table(("id", "user", "scope", "created", "note"), rows))
+    headings = ("id", "user", "scope", "created", "note")
+    return Answer(found, lambda: print_table(headings, rows, empty=NO_TOKENS))
 
 
 @tokens.command()

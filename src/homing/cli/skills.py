@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 app = group("skills", "Find the right SKILL.md for a request.")
 
+NOTHING = (
+    "还没有技能；用 homing skills scan 文件夹 扫描一个",
+    "no skills yet; index some with: homing skills scan FOLDER",
+)
+
 Query = Annotated[str, typer.Argument(help="What should be done, in Chinese or English.")]
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Leave out skills that score lower.")]
 
@@ -80,7 +85,7 @@ def list_skills(
 
     def show() -> None:
         rows = [(one.name, one.description[:80], ", ".join(one.tags), one.path) for one in found.skills]
-        print_table(("name", "description", "tags", "path"), rows)
+        print_table(("name", "description", "tags", "path"), rows, empty=NOTHING)
         if len(rows) < found.total:
             say(f"{len(rows)} of {found.total} skills; --limit and --offset show the others")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homing.database import Database
+from homing.documents.records import FOLDER
 from homing.documents.writing import Saved
 from homing.engine import Engine
 from homing.engine.search import HybridOptions
@@ -81,7 +82,7 @@ class FollowedFolder:
         if not folder.is_dir():
             raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
         self.folder = folder.resolve()
-        self.project = f"folder {self.folder}"
+        self.project = f"{FOLDER}{self.folder}"
         self._documents = documents
         self._engine = engine
         engine.database.migrate(COMPONENT, STEPS)

@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 from homing.documents import archive
 from homing.documents.archive import Row
@@ -17,6 +18,9 @@ from homing.records import Metadata, VectorRecord
 from homing.stores.store import MultiUserStore, Store
 from homing.vectors import Vector
 
+DocumentKind = Literal["text", "upload", "file"]
+FOLDER = "folder "
+"""What the name of a project begins with that follows a folder."""
 COLLECTION = "paragraphs"
 """The one collection of all projects, so that a search over everything does not grow with their number."""
 
@@ -27,6 +31,11 @@ class Namespace:
 
     owner: str = ""
     collection: str = COLLECTION
+
+
+def followed_folder(project: str) -> str:
+    """The folder that a project follows; empty where it follows none."""
+    return project.removeprefix(FOLDER) if project.startswith(FOLDER) else ""
 
 
 def namespace_of(engine: Engine, owner: str | None) -> Namespace:
@@ -79,7 +88,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """A document: how long it is, how many chunks it has, and how many of those wait for their vector."""
+    """A document: how long it is, how many chunks it has, and how many of those wait for their vector.
+
+    `kind` is what it came from: a text that was saved, a file that was uploaded, or one in a folder that is followed.
+    `format` is that of an uploaded file.
+    """
 
     id: str
     project: str
@@ -87,16 +100,26 @@ class DocumentInfo:
     chunks: int
     pending: int
     updated_at: float
+    kind: DocumentKind = "text"
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectInfo:
-    """A project: how many documents and chunks it has, and how many chunks wait for their vector."""
+    """A project: how many documents and chunks it has, and how many chunks wait for their vector.
+
+    `follows` is the folder whose files are its documents; empty for a project of its own.
+    """
 
     id: str
     documents: int
     chunks: int
     pending: int
+
+    @property
+    def follows(self) -> str:
+        """The folder it follows."""
+        return followed_folder(self.id)
 
 
 @dataclass(frozen=True, slots=True)

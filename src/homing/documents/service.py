@@ -10,8 +10,16 @@ from homing.database import Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.folders import Imported, import_folder
-from homing.documents.layout import Stored, utf16_length
-from homing.documents.records import Chunk, DocumentInfo, ProjectInfo, namespace_of
+from homing.documents.layout import WINDOWS, Stored, utf16_length
+from homing.documents.records import (
+    Chunk,
+    DocumentInfo,
+    DocumentKind,
+    ProjectInfo,
+    SourceFile,
+    followed_folder,
+    namespace_of,
+)
 from homing.documents.reindexing import Reindexed, Reindexer, disagreements
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
 from homing.documents.searching import Offsets, Query, Searcher
@@ -166,15 +174,20 @@ class DocumentService:
         counts = self._waiting()
         found = self._database.read(
             lambda transaction: transaction.rows(
-                "SELECT id, characters, chunks, token, updated FROM documents WHERE user_id = $1 AND project = $2 "
-                "ORDER BY id",
+                "SELECT id, characters, chunks, token, updated, cut, about FROM documents "
+                "WHERE user_id = $1 AND project = $2 ORDER BY id",
                 self._own.owner,
                 project,
             )
         )
+        saved: DocumentKind = "file" if followed_folder(project) else "text"
         return [
-            DocumentInfo(name, project, characters, chunks, counts.get(token, 0), updated)
-            for name, characters, chunks, token, updated in found
+            DocumentInfo(
+                *(name, project, characters, chunks, counts.get(token, 0), updated),
+                kind="upload" if cut == WINDOWS else saved,
+                format=SourceFile.read(about).format if cut == WINDOWS else "",
+            )
+            for name, characters, chunks, token, updated, cut, about in found
         ]
 
     def delete(self, project: str, document: str) -> bool:

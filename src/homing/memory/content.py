@@ -3,7 +3,7 @@ to list it by."""
 
 from __future__ import annotations
 
-import uuid
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -97,9 +97,9 @@ class ContentStore:
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Entry:
-        """Keep a text; with an id it replaces what had that id."""
+        """Keep a text; with an id it replaces what had that id, without one the same text of the same session."""
         self._check(collection)
-        key = uuid.uuid4().hex if entry_id is None else entry_id
+        key = _id_of(text, session_text(session_key)) if entry_id is None else entry_id
         words = tuple(checked_names(tags, "tag"))
         given = Entry(key, collection, text, session_text(session_key), category, words, metadata or {})
         return self._write(collection, lambda: checked(given))
@@ -290,3 +290,9 @@ def checked(entry: Entry) -> Entry:
         tags=tuple(checked_names(entry.tags, "tag")),
         metadata=dict(entry.metadata),
     )
+
+
+def _id_of(text: str, session: str) -> str:
+    """The id of a text that came without one: said twice, it is remembered once, whichever process says it."""
+    said = f"{session}\0{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(said, digest_size=16).hexdigest()

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from homing.documents.records import DocumentKind
 from homing.documents.writing import missing
 from homing.errors import InvalidArgument, NotFound
 from homing.operations.hits import SearchOut, search_out
@@ -22,7 +23,10 @@ def by_project(asked: Any) -> str:
 
 
 class ProjectOut(Output):
-    """A project; `pending` chunks wait for their vector and are found by their words."""
+    """A project; `pending` chunks wait for their vector and are found by their words.
+
+    `follows` is the folder whose files are its documents; empty for most.
+    """
 
     channel_names = on_channels(id="projectId")
 
@@ -30,6 +34,7 @@ class ProjectOut(Output):
     documents: int
     chunks: int
     pending: int
+    follows: str = Field(examples=[""])
 
 
 class ProjectList(Output):
@@ -49,6 +54,8 @@ class DocumentOut(Output):
     chunks: int
     pending: int
     updated_at: float
+    kind: DocumentKind = Field(description="A text that was saved, an uploaded file, or a file of a followed folder.")
+    format: str = Field(description="Of an uploaded file.", examples=["pdf"])
 
 
 class DocumentList(Output):
