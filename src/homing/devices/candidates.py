@@ -193,7 +193,7 @@ def scope_of(home: Home, ir: QueryIR) -> Scope:
         ids = frozenset(floors)
     strangers = []
     for item in ir.scope_exclude:
-        excluded = _excluded(home, item)
+        excluded = excluded_by(home, item)
         if excluded is None:
             strangers.append(item)
         else:
@@ -202,7 +202,7 @@ def scope_of(home: Home, ir: QueryIR) -> Scope:
     return Scope(frozenset(ids), places, tuple(item for item in strangers if item not in places))
 
 
-def _excluded(home: Home, item: str) -> set[str] | None:
+def excluded_by(home: Home, item: str) -> set[str] | None:
     """The devices an exclusion means: a place, a name, a type, or a type in a place."""
     place = home.in_place(item)
     if place is not None:

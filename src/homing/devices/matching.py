@@ -23,13 +23,15 @@ from homing.devices.similarity import (
     wordings,
 )
 from homing.devices.vocabulary import canonical_type, is_chinese, spoken
-from homing.text.tokens import query_terms, tokens
 
 THRESHOLD = 0.5
 """Likeness from which a command is what the action asks for."""
 
 UNKNOWN_VERB = 0.6
-"""The same for a verb that no lexicon knows; the command must also share a word with it."""
+"""The same for a verb that no lexicon knows."""
+
+OWN_VERB = 0.8
+"""The same for a sentence that names no device, only what some command of its own does."""
 
 BY_TYPE = {
     "light": "brightness", "climate": "temperature", "media_player": "volume", "fan": "speed", "cover": "position",
@@ -113,7 +115,7 @@ def best_command(
         texts = wordings(command)
         if feature and not all(any(_holds(text, word) for text in texts) for word in feature):
             continue
-        if not asked.concepts and not _knows_words(ir.action, command, does):
+        if not asked.concepts and (takes_values(command) or opposed(frozenset({"start"}), does.concepts)):
             continue
         if isinstance(similar, VectorSimilarity):
             likeness = similar.best(asked.action, texts)
@@ -148,6 +150,9 @@ def _possible(asked: _Asked, command: CommandSpec, does: Meaning) -> bool:
         return False
     if "toggle" in does.concepts and "toggle" not in concepts:
         return False
+    of_its_own = {"title", "area"}
+    if (asked.property in of_its_own or does.properties & of_its_own) and asked.property not in does.properties:
+        return False
     moves = concepts & {"set", "up", "down"}
     if moves and asked.property and does.properties and asked.property not in does.properties:
         return False
@@ -170,12 +175,23 @@ def _holds(text: str, word: str) -> bool:
     return word in form.split() if word.isascii() else word in form
 
 
-def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:
-    """Whether a command speaks of what an unknown verb says: 摇头 is 开始摇头, and not 停止摇头."""
-    if opposed(frozenset({"start"}), does.concepts) or takes_values(command):
-        return False
-    said = {term for term in query_terms(action) if len(term) > 1}
-    return any(said & set(tokens(text)) for text in (command.description, *command.synonyms))
+def own_commands(devices: Iterable[Device], text: str, similar: SimilarityFunc | None) -> Device | None:
+    """The one device with a command that no lexicon knows and that says the same: 喂猫 is 投喂宠物."""
+    similar = similar or default_similarity()
+    best: dict[str, float] = {}
+    found: dict[str, Device] = {}
+    likeness: dict[CommandSpec, float] = {}
+    for device in devices:
+        for command in device.commands:
+            if takes_values(command) or command_meaning(command).concepts or not command.description:
+                continue
+            if command not in likeness:
+                likeness[command] = max(similar(text, wording) for wording in wordings(command))
+            if likeness[command] >= max(OWN_VERB, best.get(device.id, 0.0)):
+                best[device.id], found[device.id] = likeness[command], device
+    top = max(best.values(), default=0.0)
+    chosen = [device_id for device_id in best if best[device_id] >= top - 0.02]
+    return found[chosen[0]] if len(chosen) == 1 else None
 
 
 def _fitted(asked: _Asked, command: CommandSpec) -> Fitted:

@@ -33,7 +33,7 @@ _MODES = {"cool": "制冷", "heat": "制热", "dry": "除湿"}
 _SWITCHED = {"turn_on": _ON, "turn_off": _OFF}
 _SWITCHED_TYPES = (
     "switch", "air_purifier", "dehumidifier", "camera", "projector", "range_hood", "kettle", "oven", "coffee_machine",
-    "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser",
+    "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser", "stove", "air_fryer", "fireplace", "microwave",
 )  # fmt: skip
 
 _BY_TYPE: dict[str, dict[str, _Fields]] = {
@@ -61,6 +61,7 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
     "media_player": {
         **_SWITCHED,
         "play": _said("播放", "play", "resume"),
+        "play_media": _said("播放指定内容", "play media content", type="string"),
         "pause": _said("暂停", "pause"),
         "stop": _said("停止播放", "stop"),
         "next": _said("下一个", "next track"),
@@ -73,6 +74,16 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
         "pause": _said("暂停", "pause"),
         "stop": _said("停止", "stop"),
         "return_to_base": _said("返回充电", "return to base"),
+        "clean_area": _said("清扫指定区域", "clean the cleaning area", type="string"),
+    },
+    "lawn_mower": {
+        "start_mowing": _said("开始割草", "start mowing"),
+        "pause": _said("暂停", "pause"),
+        "dock": _said("返回充电", "return to dock"),
+    },
+    "alarm": {
+        "arm_away": _said("布防", "arm"),
+        "disarm": _said("撤防", "disarm"),
     },
     "humidifier": {**_SWITCHED, "set_humidity": _said("设置湿度", "set humidity", **_PERCENT)},
     "water_heater": {**_SWITCHED, "set_temperature": _TEMPERATURE},

@@ -8,7 +8,7 @@ from itertools import pairwise
 from homing.devices.lexicon.actions import Action
 from homing.devices.lexicon.things import TypeWord
 from homing.devices.parsing.tokens import Kind, Token
-from homing.devices.query import Quantifier, SpokenValue
+from homing.devices.query import Mood, Quantifier, SpokenValue
 from homing.devices.vocabulary import spoken
 
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
@@ -197,9 +197,18 @@ class SpokenCommand:
     value: SpokenValue | None
     phrases: list[Phrase]
     excluded: list[Phrase]
-    negated: bool
-    question: bool
+    mood: Mood
+    clear: bool
+    only: bool
     english: bool
+
+    @property
+    def negated(self) -> bool:
+        return self.mood == "negation"
+
+    @property
+    def question(self) -> bool:
+        return self.mood == "question"
 
 
 def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:

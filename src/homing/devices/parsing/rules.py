@@ -7,10 +7,11 @@ from dataclasses import replace
 from homing.devices.lexicon.actions import Action, canonical
 from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
 from homing.devices.parsing.clauses import Clause, clauses
-from homing.devices.parsing.mood import is_deferred
+from homing.devices.parsing.mood import is_deferred, quotes_a_command
 from homing.devices.parsing.phrases import Phrase, SpokenCommand, carry_over, phrases
+from homing.devices.parsing.titles import with_title
 from homing.devices.parsing.tokens import Kind, Token, lex
-from homing.devices.query import LAST_MENTIONED, QueryIR, SpokenValue
+from homing.devices.query import LAST_MENTIONED, REST, QueryIR, SpokenValue
 from homing.devices.vocabulary import Vocabulary, canonical_type, is_chinese, spoken
 
 SURE, PARTLY, LOST = 0.85, 0.6, 0.3
@@ -27,7 +28,9 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     form = spoken(text)
     if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
-    tokens = _shared_heads(_with_a_verb(form, vocabulary), vocabulary)
+    tokens = with_title(_shared_heads(_with_a_verb(form, vocabulary), vocabulary), form, text)
+    if quotes_a_command(text) and not any(token.property == "title" for token in tokens):
+        return [QueryIR(raw=text, mood="quotation", confidence=LOST)]
     commands = carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
     deferred = is_deferred(tokens)
     chinese = is_chinese(form)
@@ -88,6 +91,10 @@ def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
         found = _with_words(found, words)
     if clause.question:
         action = Action(frozenset({"query"}), action.property if action else None)
+    elif action is None and clause.only:
+        action = Action(frozenset({"off"}))
+    elif action is not None and not values and clause.little and action.concepts <= {"open", "close"}:
+        action = Action(frozenset({"up" if "open" in action.concepts else "down"}), "position")
     made = []
     for value in values or (None,):
         property_name = _property(clause, action, value)
@@ -95,7 +102,7 @@ def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
         made.append(
             SpokenCommand(
                 meaning, property_name, _spoken_value(value, meaning), found, phrases(clause.excluded, form),
-                clause.negated, clause.question, clause.english,
+                clause.mood, clause.clear, clause.only, clause.english,
             )
         )  # fmt: skip
     return made
@@ -165,9 +172,20 @@ def _property(clause: Clause, action: Action | None, value: SpokenValue | None) 
         return "temperature"
     if value is not None and value.unit == "K":
         return "color_temperature"
+    if value is not None and any(token.property == "title" for token in clause.values):
+        return "title"
+    if value is not None and value.number is not None and not value.unit and said is None and _only_a_place(clause):
+        return "temperature"
     if value is not None and value.text:
         return "color" if value.text in COLORS.values() and value.text not in MODES.values() else said or "mode"
     return said or (action.property if action is not None else None)
+
+
+def _only_a_place(clause: Clause) -> bool:
+    """卧室26: a number and a room speak of the temperature there."""
+    places = [token for token in clause.objects if token.is_a(Kind.PLACE)]
+    heads = (Kind.NAME, Kind.TYPE, Kind.UNKNOWN, Kind.REFERENCE, Kind.ANY_DEVICE)
+    return bool(places) and not any(token.is_a(*heads) and token not in places for token in clause.objects)
 
 
 def _meaning(
@@ -176,8 +194,10 @@ def _meaning(
     """A value makes a command a setting; a property alone asks for it."""
     if value is not None and (action is None or action.concepts & SWITCHING or action.concepts <= {"set"}):
         direction = action.concepts & {"up", "down"} if action is not None else frozenset[str]()
+        if action is not None and clause.more and action.concepts & {"open", "close"}:
+            direction = frozenset({"up" if "open" in action.concepts else "down"})
         if direction and value.number is not None and not clause.to_value:
-            return action
+            return Action(direction, property_name, action.type if action else None)
         return Action(frozenset({"set"}), property_name, action.type if action else None)
     if action is None and property_name is not None and not clause.excluded:
         return Action(frozenset({"query"}), property_name)
@@ -210,9 +230,7 @@ def _ir(
 ) -> QueryIR:
     excluded = _exclusions(command.excluded, phrase, vocabulary)
     name = phrase.unknown or phrase.name
-    if phrase.rest and not excluded:
-        # "The other light": which one, only the speaker knows.
-        name = " ".join(filter(None, ("other", name or phrase.type_text)))
+    rest = command.only or (phrase.rest and not excluded)
     if not action and phrase.name and not command.excluded:
         name, action = phrase.name, _own_verb(phrase)
     elif phrase.feature and action:
@@ -229,7 +247,7 @@ def _ir(
         confidence = PARTLY if phrase.unknown or phrase.feature else SURE
     else:
         confidence = PARTLY if action else LOST
-    references = [LAST_MENTIONED] if reference else []
+    references = [REST] if rest else [LAST_MENTIONED] if reference else []
     if phrase.here and not phrase.places:
         references.append("here")
     return QueryIR(
@@ -244,7 +262,9 @@ def _ir(
         references=tuple(references),
         property=command.property,
         value=command.value,
-        negated=command.negated,
+        mood=command.mood,
+        clear=command.clear,
+        negated=command.mood == "negation",
         deferred=deferred,
         confidence=confidence,
     )
