@@ -15,7 +15,7 @@ from homing.devices.home import Home
 from homing.devices.lexicon.actions import CANONICAL, canonical
 from homing.devices.lexicon.things import ALWAYS_ASK
 from homing.devices.lexicon.values import PROPERTY_TYPES, PROPERTY_WORDS
-from homing.devices.matching import filter_by_capability, fit, own_commands, takes_values
+from homing.devices.matching import filter_by_capability, fit, own_commands, shares_words, takes_values
 from homing.devices.query import LAST_MENTIONED, REST, QueryIR, SpokenValue
 from homing.devices.risk import needs_confirmation
 from homing.devices.similarity import SimilarityFunc, command_meaning, meaning_of
@@ -43,7 +43,8 @@ class Acting:
             return _undone("refuse", ir, "negated" if ir.negated else "deferred")
         ir = ir if ir.action else self._implied(ir)
         if not ir.action:
-            return _undone("refuse", ir, "not_understood")
+            known = ir.type_hint is not None or bool(ir.name_hint and self.home.names.find(ir.name_hint))
+            return _undone("ask" if known and ir.mood == "command" else "refuse", ir, "not_understood")
         place_needed = "here" in ir.references and not ir.scope_include
         if place_needed and room is None:
             return _undone("ask", ir, "unknown_room", what="这里" if is_chinese(ir.raw) else "here")
@@ -61,6 +62,12 @@ class Acting:
         if "clean" in meaning_of(ir.action).concepts and scoped.scope_include:
             return self._clean(scoped, scope.ids, confirmed)
         implied = ir.type_hint is not None and ir.type_word is None and ir.name_hint is None and not ir.scope_include
+        if ir.says_no_object() and not state.last and LAST_MENTIONED not in ir.references:
+            if ir.quantifier == "all" and room and not ir.property:
+                return self.step(ir.model_copy(update={"scope_include": (room,)}), state, room, confirmed=confirmed)
+            robots = self._only_ones(ir)
+            if robots:
+                return self._decide(scoped, robots, False, confirmed)
         bare = ir.says_no_object() or (implied and bool(state.last) and ir.value is None)
         if LAST_MENTIONED in ir.references or bare:
             plain = scoped.model_copy(update={"type_hint": None}) if implied else scoped
@@ -74,7 +81,9 @@ class Acting:
                 return _undone("refuse", ir, "not_a_command")
             what = ir.name_hint or ir.type_word or self._kind(ir) or ir.raw
             where = "、".join(scoped.scope_include) if is_chinese(ir.raw) else ", ".join(scoped.scope_include)
-            return _undone("ask", ir, "unknown_device", what=what, where=where, offers=self._near(ir.name_hint))
+            near = self._near(ir.name_hint)
+            idle = "query" in meaning_of(ir.action).concepts and not (near or ir.type_hint or scoped.scope_include)
+            return _undone("refuse" if idle else "ask", ir, "unknown_device", what=what, where=where, offers=near)
         group = bool(scoped.scope_include) or self._in_room(candidates, room)
         return self._decide(scoped, candidates, group, confirmed)
 
@@ -107,20 +116,25 @@ class Acting:
 
     def _only_here(self, ir: QueryIR, room: str | None) -> bool:
         """全都关了 and 把灯都关了, said in a room, mean that room; 所有 and "all" mean the home."""
-        return room is not None and ir.quantifier == "all" and is_chinese(ir.raw) and not _EVERYWHERE.search(spoken(ir.raw))
+        return (
+            room is not None
+            and ir.quantifier == "all"
+            and is_chinese(ir.raw)
+            and not _EVERYWHERE.search(spoken(ir.raw))
+        )
 
     def _in_room(self, candidates: list[Candidate], room: str | None) -> bool:
         here = self.home.in_place(room) if room else None
         return bool(here) and all(candidate.device.id in (here or ()) for candidate in candidates)
 
-    def _rest(
-        self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool
-    ) -> Step:
+    def _rest(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool) -> Step:
         """其他的关掉: the devices of the same kind beside those that were spoken of, or that are to stay as they are."""
-        kept = set[str]().union(*(excluded_by(self.home, item) or set() for item in ir.scope_exclude)) or set(state.last)
+        kept = set[str]().union(*(excluded_by(self.home, item) or set() for item in ir.scope_exclude)) or set(
+            state.last
+        )
         known = [self.home.placed[device_id] for device_id in kept if device_id in self.home.placed]
         if not known:
-            return _undone("ask", ir, "no_reference")
+            return _undone("ask", ir, "unknown_device", what=ir.type_word or ir.raw)
         if not ir.scope_include:
             around = {room} if room else {placed.room for placed in known if placed.room}
             ids = ids & frozenset().union(*(self.home.in_place(place) or set() for place in around if place))
@@ -150,9 +164,15 @@ class Acting:
             return _undone("ask", ir, "unknown_device", what=what, where=", ".join(ir.scope_include))
         return self._decide(plain, there, True, confirmed)
 
-    def _refer(
-        self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool
-    ) -> Step:
+    def _only_ones(self, ir: QueryIR) -> list[Candidate]:
+        """回去充电, "disarm": what only one kind of device does needs no name."""
+        if not meaning_of(ir.action).concepts & {"dock", "arm", "disarm"}:
+            return []
+        types = ("vacuum", "lawn_mower", "alarm")
+        ids = [device_id for name in types for device_id in sorted(self.home.by_type.get(name, ()))]
+        return self._able(ir, [Candidate(self.home.placed[i].device, 0.7) for i in ids])
+
+    def _refer(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool) -> Step:
         """那个, it, or nothing at all: what was last spoken of, narrowed by whatever else was said."""
         word = type_word(self.home, ir)
         last = [i for i in state.last if i in self.home.placed and i in ids]
@@ -193,7 +213,7 @@ class Acting:
                 return _undone("refuse", ir, "value_out_of_range", what=allowed, candidates=able)
         if ir.mood == "complaint" and not confirmed:
             return _undone("ask", ir, "complaint", what=self._told(ir, able), candidates=able)
-        if not confirmed and (not ir.clear or any(self._risky(candidate) for candidate in able)):
+        if not confirmed and (not _is_plain(ir, able) or any(self._risky(candidate) for candidate in able)):
             return _undone("confirm", ir, "confirm", what=self._told(ir, able), candidates=able)
         return Step(ir, "act", tuple(able))
 
@@ -233,7 +253,7 @@ class Acting:
         if asked & {"on", "off"}:
             return type_name not in NOT_SWITCHED
         if asked & {"open", "close"}:
-            return type_name == "cover"
+            return False
         if type_name in ALWAYS_ASK and "lock" not in asked:
             return False
         return candidate.command is not None and bool(asked & command_meaning(candidate.command).concepts)
@@ -282,6 +302,13 @@ class Acting:
             else c.device.name
             for c in candidates
         ]
+
+
+def _is_plain(ir: QueryIR, able: list[Candidate]) -> bool:
+    """Whether it has the form of a command, and a verb that is known, or that the command has in its words."""
+    if meaning_of(ir.action).concepts:
+        return ir.clear
+    return ir.clear and all(c.command is not None and shares_words(ir.action, c.command) for c in able)
 
 
 def _started(ir: QueryIR) -> QueryIR:

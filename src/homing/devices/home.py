@@ -270,7 +270,7 @@ class NameIndex:
                 return self._matches([reading], "exact")
         return (
             self._matches(self._by_sound(form), "homophone")
-            or self._matches(self._parts(form), "part")
+            or self._matches(self._parts(form) if form.isascii() or len(form) > 1 else (), "part")
             or [match for match in self.near(name) if match.likeness >= SURE_SLIP]
         )
 

@@ -23,6 +23,7 @@ from homing.devices.similarity import (
     wordings,
 )
 from homing.devices.vocabulary import canonical_type, is_chinese, spoken
+from homing.text.tokens import query_terms, tokens
 
 THRESHOLD = 0.5
 """Likeness from which a command is what the action asks for."""
@@ -31,7 +32,9 @@ UNKNOWN_VERB = 0.6
 """The same for a verb that no lexicon knows."""
 
 OWN_VERB = 0.8
-"""The same for a sentence that names no device, only what some command of its own does."""
+"""The same where no word is shared, too."""
+LEAD = 0.1
+"""By how much such a command must be more alike than the next."""
 
 BY_TYPE = {
     "light": "brightness", "climate": "temperature", "media_player": "volume", "fan": "speed", "cover": "position",
@@ -108,6 +111,7 @@ def best_command(
     feature = [word for text in meaning_of(ir.action).rest for word in text.split()] if asked.concepts else []
     threshold = threshold if asked.concepts else max(threshold, UNKNOWN_VERB)
     best: Match | None = None
+    second = 0.0
     for command in commands:
         does = command_meaning(command)
         if not _possible(asked, command, does):
@@ -115,7 +119,7 @@ def best_command(
         texts = wordings(command)
         if feature and not all(any(_holds(text, word) for text in texts) for word in feature):
             continue
-        if not asked.concepts and (takes_values(command) or opposed(frozenset({"start"}), does.concepts)):
+        if not asked.concepts and takes_values(command):
             continue
         if isinstance(similar, VectorSimilarity):
             likeness = similar.best(asked.action, texts)
@@ -126,7 +130,13 @@ def best_command(
         fitted = _fitted(asked, command)
         rank = likeness + _agreement(asked, does, said, fitted)
         if best is None or rank > best.rank:
+            second = best.likeness if best is not None else 0.0
             best = Match(command, likeness, rank, fitted)
+        else:
+            second = max(second, likeness)
+    if best is not None and not asked.concepts and not shares_words(ir.action, best.command):
+        # What nobody knows must be much like one command, and like no other.
+        return best if best.likeness >= OWN_VERB and best.likeness - second >= LEAD else None
     return best
 
 
@@ -173,6 +183,14 @@ def _holds(text: str, word: str) -> bool:
     """English words as words, Chinese ones anywhere."""
     form = spoken(text)
     return word in form.split() if word.isascii() else word in form
+
+
+def shares_words(action: str, command: CommandSpec) -> bool:
+    """Whether a command says in words what an unknown verb says: 摇头 is 开始摇头, and not 停止摇头."""
+    if opposed(frozenset({"start"}), command_meaning(command).concepts):
+        return False
+    said = {term for term in query_terms(action) if len(term) > 1}
+    return any(said & set(tokens(text)) for text in (command.description, *command.synonyms))
 
 
 def own_commands(devices: Iterable[Device], text: str, similar: SimilarityFunc | None) -> Device | None:
@@ -318,6 +336,11 @@ def _converted(value: SpokenValue, number: float, command: CommandSpec, low: flo
 
 def _extreme(end: str, command: CommandSpec, low: float | None, high: float | None) -> Fitted:
     bound = high if end == "max" else low
+    if bound is None and command.value_list:
+        words = ("high", "max", "高", "强", "大") if end == "max" else ("low", "min", "低", "弱", "小")
+        for option in command.value_list:
+            if any(word in f"{option.value} {option.description}".lower() for word in words):
+                return Fitted(value=option.value)
     if bound is None:
         return Fitted(allowed=_allowed(command))
     # Dimmest is not off: the lowest setting of a percentage is its first step.

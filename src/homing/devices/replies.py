@@ -23,7 +23,9 @@ _ALL = re.compile(
     r"(?:(?:[两三四五六几\d二]个|全部|全|所有|统统|通通)?(?:都|全)(?:要|是|得|可以|行)?|两个|两者|所有的?|全部|both(?: of them)?|"
     r"all(?: of them)?|all \w+|everything|every one|每个|晒)(?:吧|啊|的|啦|please| please)*"
 )
-_POINTERS = re.compile(r"^the | one$| ones$|^那|^就|^要|^我要|^选|^嗰|那?[个盏台只扇]$|嗰[个盏]$|边那?个?$|侧那?个?$|面那?个?$|的$|嘅$|边$|[吧啊呀]$")
+_POINTERS = re.compile(
+    r"^the | one$| ones$|^那|^就|^要|^我要|^选|^嗰|那?[个盏台只扇]$|嗰[个盏]$|边那?个?$|侧那?个?$|面那?个?$|的$|嘅$|边$|[吧啊呀]$"
+)
 
 
 def says_yes(text: str) -> bool:

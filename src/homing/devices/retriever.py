@@ -148,7 +148,13 @@ def _about(ir: QueryIR, ids: tuple[str, ...]) -> QueryIR:
         return ir
     unsaid: dict[str, object] = dict.fromkeys(("name_hint", "type_hint", "type_word"))
     return ir.model_copy(
-        update={**unsaid, "scope_include": (), "scope_exclude": (), "references": (LAST_MENTIONED,), "quantifier": "all"}
+        update={
+            **unsaid,
+            "scope_include": (),
+            "scope_exclude": (),
+            "references": (LAST_MENTIONED,),
+            "quantifier": "all",
+        }
     )
 
 

@@ -28,7 +28,9 @@ def needs_confirmation(placed: PlacedDevice, command: CommandSpec | None) -> boo
     does = command_meaning(command).concepts
     if does & {"unlock", "disarm"}:
         return True
-    kinds = {placed.type} | (_kinds_in_name(spoken(placed.device.name)) if placed.type in ("switch", "") else frozenset())
+    kinds = {placed.type} | (
+        _kinds_in_name(spoken(placed.device.name)) if placed.type in ("switch", "") else frozenset()
+    )
     if "lock" in kinds or "valve" in kinds or kinds & HEATS:
         return bool(does & _BEGINS)
     return placed.type == "cover" and bool(placed.classes & OPENS) and bool(does & _BEGINS)

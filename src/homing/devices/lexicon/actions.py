@@ -52,7 +52,7 @@ set         | | | 调整为 调整到 调整成 调节 调节到 调节为 调�
 set         | | | 切换为 开到 关到 定到 定为 校到 校去 校至 转做 转成 转为 换做 较到 校 较 校做 较去 设做 调去 升到 降到 升高到 降低到 提高到 增加到 减少到 调高到 调低到 调大到 |
 set         | | | 调小到 调亮到 调暗到 拉到 打到 转到 调 | set, change, adjust, make, dim to, brighten to
 pause       | | media_player | 暂停 停一停 停一停先 | pause
-play        | | media_player | 播放 放首 放一首 播 播一首 放 来首 来一首 播首 听 放点 播点 点播 | play, put on some
+play        | | media_player | 播放 放首 放一首 播 播一首 放 来首 来一首 播首 想听 要听 听歌 放点 播点 点播 | play, playing, put on some
 resume      | | media_player | 继续 恢复 继续播放 恢复播放 继续播 继续放 接着放 接着播 | resume, unpause, continue
 stop        | | | 停止 停下 停下来 停 停一下 终止 中止 取消 | stop, halt, cancel
 start       | | | 开始 运行 运转 执行 | start, begin, run, launch
@@ -61,16 +61,21 @@ previous    | | media_player | 上一首 上一曲 上一个 上一台 上一集
 mute        | | media_player | 静音 消音 闭嘴吧 | mute, silence
 unmute      | | media_player | 取消静音 解除静音 | unmute
 toggle      | | | 切换 翻转 | toggle
-clean       | | vacuum | 打扫 清扫 清洁 扫地 拖地 吸尘 扫 扫一扫 扫个地 扫下 拖个地 去扫 去打扫 | clean, cleaning, sweep, mop
+clean       | | vacuum | 打扫 清扫 清洁 扫地 拖地 吸尘 扫 扫一扫 扫个地 扫下 拖个地 去扫 去打扫 | clean, cleaning, sweep, mop, vacuum, hoover
 mow         | | lawn_mower | 割草 剪草 除草 锄草 割个草 | mow, mowing, mow the lawn, cut the grass, mow the grass
 dock        | | | 回充 返回充电 回去充电 回充电座 回基站 返回基站 返回到基站 回家充电 回到基站 回座 返回充电座 返去充电 返充电座 回充电桩 返去叉电 | dock
 dock        | | | | return to base, go home, return home, go charge, return to dock, back to base, to base, back to its dock, back to the dock, home to charge, to its base, to dock
 arm         | | | 布防 设防 | arm
 disarm      | | | 撤防 解除 解除警报 解除布防 | disarm
+on start    | | kettle | 烧水 烧壶水 烧点水 煲水 | boil water, boil some water, boil
+on start    | | rice_cooker | 煮饭 煮个饭 煲饭 | cook rice, cook some rice
+on start    | | coffee_machine | 煮咖啡 冲咖啡 泡咖啡 来杯咖啡 | make coffee, make me a coffee, make a coffee, make me coffee, brew coffee, make some coffee, make me some coffee, brew a coffee
+on start    | | washer | 洗衣服 洗个衣服 | wash the clothes, do the laundry
+on start    | | dishwasher | 洗碗 洗个碗 | wash the dishes, do the dishes
 on          | | light | 照亮 | illuminate, light up, let there be, let there be light, give me some light, gimme some light
 query       | | | 查询 查看 查一下 查 看看 看一下 看下 读取 获取 检查 显示 汇报 告诉我 | query, check, read, show, get
 query       | | | | status, report, tell me, state of, value of
-query       | temperature | | 多少度 几度 多热 多冷 | how hot, how warm, how cold
+query       | temperature | | 多少度 几度 几多度 多热 多冷 | how hot, how warm, how cold
 query       | brightness | | 多亮 | how bright
 query       | volume | | 多大声 | how loud
 query       | humidity | | 多湿 | how humid

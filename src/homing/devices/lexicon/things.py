@@ -44,6 +44,11 @@ class TypeWord:
         """Whether it says more than the type."""
         return any(classes for _, classes in self.limits)
 
+    @property
+    def single(self) -> bool:
+        """Whether it tells covers apart: 纱帘 and gate do, 窗帘 does not."""
+        return self.types == {"cover"} and 1 <= len(self.limits[0][1]) <= 2
+
     def means(self, type_name: str, classes: frozenset[str]) -> bool:
         """Whether a device of that type and those classes may be meant."""
         for name, limit in self.limits:

@@ -34,7 +34,8 @@ SOME_NUMBER = _split(
 )
 """Words that leave open which devices are meant."""
 REST = _split(
-    "其他 其它 其余 别的 剩下 剩下的 其他的 其它的 其余的 其他嘅 另外的 另外嘅 其余嘅", "other, others, the rest, the rest of, remaining, the other"
+    "其他 其它 其余 别的 剩下 剩下的 其他的 其它的 其余的 其他嘅 另外的 另外嘅 其余嘅",
+    "other, others, the rest, the rest of, remaining, the other",
 )
 """What is left after an exclusion; without one it says nothing about which."""
 
@@ -81,7 +82,10 @@ SEPARATOR = _split(
 
 OBJECT_MARK = _split("把 将 给 让 使 对 叫 俾", "")
 """What stands before an object that comes first: 把灯关掉."""
-OF = _split("的 里 里面 内 中 上 上面 那边 这 的那个 边 处 间 嘅 喺 入面 度 啲 个 盏 部 在 用", "of, in, at, inside, within, from, for, on, into, by")
+OF = _split(
+    "的 里 里面 内 中 上 上面 那边 这 的那个 边 处 间 嘅 喺 入面 度 啲 个 盏 部 在 用",
+    "of, in, at, inside, within, from, for, on, into, by",
+)
 TO = _split("到 为 成 至 在 是 去 做", "to, at, =, into")
 BY = _split("了 个", "by")
 
@@ -105,18 +109,63 @@ _HOW_MANY = frozenset(
 )
 QUESTION = _HOW_MANY | _split(
     "吗 么 是不是 是否 有没有 哪个 哪些 哪一个 哪盏 哪一盏 哪扇 哪一扇 哪台 几个 有几个 多少 有多少 什么 怎么样 怎样 "
-    "如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 哪里 啥 谁 哪 在哪 在哪里 未 边个 边盏 几多 乜 点解 系咪 有冇 为什么 怎么 干嘛 为何",
+    "如何 有任何 没 没有 多少盏 多少扇 不 开着不 几盏 哪里 啥 谁 哪 在哪 在哪里 未 边个 边盏 几多 乜 点解 系咪 有冇 为什么 怎么 干嘛 为何 几点 几点了 几点钟 几号",
     "what is, what are, what, is it, are they, which, how many, how much, is, are, is there, are there, does, do, "
-    "did, tell me if, tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who",
+    "did, tell me if, tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, who, "
+    "what time, the time, what day, how are you, weather",
 )
 STATES: dict[str, str] = {
     **dict.fromkeys(
-        ("开着", "开着的", "打开着", "亮着", "亮着的", "打开的", "开了", "打开了", "turned on", "switched on", "开紧", "着紧", "亮了", "着咗", "开住", "开启的", "开启着", "启动了", "开启了", "有开"), "on"
+        (
+            "开着",
+            "开着的",
+            "打开着",
+            "亮着",
+            "亮着的",
+            "打开的",
+            "开了",
+            "打开了",
+            "turned on",
+            "switched on",
+            "开紧",
+            "着紧",
+            "亮了",
+            "着咗",
+            "开住",
+            "开启的",
+            "开启着",
+            "启动了",
+            "开启了",
+            "有开",
+        ),
+        "on",
     ),
-    **dict.fromkeys(("关着", "关着的", "关上的", "关闭的", "关好了", "灭着", "turned off", "switched off", "熄紧", "关住", "灭了", "关掉的", "闩住", "关上了", "关闭了", "熄了"), "off"),
+    **dict.fromkeys(
+        (
+            "关着",
+            "关着的",
+            "关上的",
+            "关闭的",
+            "关好了",
+            "灭着",
+            "turned off",
+            "switched off",
+            "熄紧",
+            "关住",
+            "灭了",
+            "关掉的",
+            "闩住",
+            "关上了",
+            "关闭了",
+            "熄了",
+        ),
+        "off",
+    ),
     **dict.fromkeys(("closed", "shut"), "closed"),
     **dict.fromkeys(("opened",), "open"),
-    **dict.fromkeys(("锁着", "锁着的", "锁好了", "locked", "上锁了", "锁住的", "上锁的", "锁上了", "锁住了", "锁紧"), "locked"),
+    **dict.fromkeys(
+        ("锁着", "锁着的", "锁好了", "locked", "上锁了", "锁住的", "上锁的", "锁上了", "锁住了", "锁紧"), "locked"
+    ),
     **dict.fromkeys(("unlocked", "没锁", "解锁了"), "unlocked"),
 }
 """How a device is, not what it should do; outside a question the device is told to become so."""
@@ -130,7 +179,8 @@ STATE_CONCEPTS: dict[str, frozenset[str]] = {
 }
 
 ONLY = _split(
-    "只留 只剩 只保留 只留下 净系留返 净系留 留返 只要留 就留 仅保留 仅留", "leave only, only leave, keep only, only keep"
+    "只留 只剩 只保留 只留下 净系留返 净系留 留返 只要留 就留 仅保留 仅留",
+    "leave only, only leave, keep only, only keep",
 )
 """Exclusions that say what becomes of the rest: it goes off."""
 
@@ -145,9 +195,9 @@ CORRECTION = _split(
 
 WHEN = _split(
     "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 待会 等阵 一阵间 听日 琴日 寻日 今朝 听朝 "
-    "待会儿 一会儿 一会后 稍后 过会儿 过一会 分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天 昨晚 的话 一到 只要一",
+    "待会儿 一会儿 一会后 稍后 过会儿 过一会 分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天 昨晚 的话 一到 只要一 提醒 提醒我 定时",
     "an hour, half an hour, a minute, a while, a few minutes, a few hours, tomorrow, tonight, later, when, whenever, "
-    "if, unless, until, every day, every night, every morning, at noon, at midnight, sunset, sunrise, in the morning, "
+    "if, unless, until, every day, every night, every morning, at noon, at midnight, sunset, sunrise, in the morning, remind me, remind, "
     "in the evening, yesterday, o'clock, am, pm, after sunset, once, before, after, next week, weekend, daily",
 )
 """Another time, or a condition: what is said is not to be done now."""

@@ -13,7 +13,7 @@ from homing.devices.query import Mood
 
 OBJECTS = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE, Kind.HERE)
 PLACES = (Kind.PLACE, Kind.WHOLE, Kind.HERE)
-TRIGGERS = ("leave", "but leave", "and leave", "keep", "but keep", "and keep", "保留", "留着")
+TRIGGERS = frozenset({"leave", "but leave", "and leave", "keep", "but keep", "and keep", "保留", "留着"}) | words.ONLY
 """Exclusions that carry a verb of their own: leave the bedroom on."""
 
 
@@ -58,7 +58,10 @@ def clauses(tokens: list[Token]) -> list[Clause]:
             found = [] if any(token.is_a(Kind.CORRECTION) for token in segment) else found
             continue
         strange = [_unclear(token) for token in segment]
-        found += [_sort(part, mood, segment) for part in _by_verb(bind(strange), mood)]
+        parts = _by_verb(bind(strange), mood)
+        # Of 打开客厅灯不要打开厨房灯 only the second half forbids.
+        alone = len(parts) == 1 or mood != "negation"
+        found += [_sort(part, mood if alone else mood_of(part), segment) for part in parts]
     return _without_remarks([clause for clause in found if not clause.empty or clause.mood == "complaint"])
 
 
@@ -290,6 +293,17 @@ def _sort(tokens: list[Token], mood: Mood, segment: list[Token]) -> Clause:
     return clause
 
 
+def _end_of_name(tokens: list[Token], opener: int, closer: int) -> int:
+    """把除了落地灯的客厅灯关掉: behind the 的 stands what is meant, unless 都 follows (除了卧室的灯都打开)."""
+    if closer < len(tokens) and tokens[closer].action is None:
+        return closer
+    marks = [i for i in range(opener + 2, closer) if tokens[i].text in ("的", "嘅")]
+    if not marks or any(token.is_a(Kind.ALL, Kind.REST) for token in tokens[closer:]):
+        return closer
+    behind = any(token.is_a(Kind.TYPE, Kind.NAME) for token in tokens[marks[-1] : closer])
+    return marks[-1] if behind and tokens[opener + 1].is_a(Kind.NAME) else closer
+
+
 def _is_head(tokens: list[Token], token: Token) -> bool:
     """In "turn on the heating" heating is the device, in "set the AC to heating" it is the mode."""
     return not any(other is not token and other.is_a(Kind.NAME, Kind.TYPE, Kind.REFERENCE) for other in tokens)
@@ -325,6 +339,7 @@ def _exclusion(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
             ),
             len(tokens),
         )
+        closer = _end_of_name(tokens, opener, closer)
         inside = [token for token in tokens[opener + 1 : closer] if token.action is None]
         if not any(token.is_a(*OBJECTS) for token in inside):
             # 主卧的不要动: what is left alone stands before the word that says so.

@@ -31,12 +31,12 @@ _ASKS = _any_of(
     r"have(?! the| all| D)|had|should|shall|may|might|(?:can|could|would|will)(?! you| we)|any)(?: |$)",
     r"\b(?:tell me|know|see|check|find out|wonder\w*|ask) (?:if|whether|what|which|how|who|why|where|when)\b",
     r"\b(?:how many|how much|whether)\b",
-    r"吗|么(?:$|\?)|是不是|是否|有没有|有冇|系咪|是咪|会不会|几(?!乎)|多少|哪|谁|什么|为何|怎|咋|如何|啥|乜|点解|点样|边(?:个|度|盏|间)|"
+    r"吗|么(?:$|\?)|是不是|是否|有没有|有冇|系咪|是咪|会不会|几(?!乎)|多少|哪(?!.{0,2}都)|谁(?!都)|什么(?!都)|为何|怎|咋|如何|啥(?!都)|乜(?!都)|点解|点样|边(?:个|度|盏|间)|"
     r"何时|多久|有任何|([VSD])(?:不|没|唔)\1|(?:没|没有|未|不|冇)[啊呀呢]?$|V了不",
 )
 _ABOUT_SOMETHING_ELSE = _any_of(
     r"^(?:(?:so|and|but) )?(?:who|whose|when|how (?:do|can|should|to|come)|should|shall|can i|could i|may|might|what if)\b",
-    r"谁|边个|怎么(?!样)|怎样[VS]|如何[VS]|点样|什么时候|几时|何时|多久|咋",
+    r"谁(?!S)|边个(?!S)|怎么(?!样)|怎样[VS]|如何[VS]|点样|什么时候|几时|何时|多久|咋",
 )
 """Questions that no state of a device answers."""
 _POLITE = _any_of(
@@ -45,20 +45,20 @@ _POLITE = _any_of(
 )
 _FORBIDS = _any_of(
     r"\b(?:not|never|no need|without|refrain|avoid)\b|\bstop Ving\b",
-    r"别|不要|不用|不许|勿|甭|莫|禁止|不准|不必|无需|不能(?!吗)|不可(?!以)|不想|不需要|唔好|唔使|唔准|唔要|咪|没让|没叫|不是|休想|不该|不应|不会",
+    r"别|不要|不用|不许|勿|甭|莫|禁止|不准|不必|无需|不能(?!吗)|不可(?!以)|不想|不需要|唔好|唔使|唔准|唔要|咪|没让|没叫|不是|休想|不该|不应|不会|[不唔](?=V)",
 )
 _QUOTES = _any_of(
     r"\b(?:said|says|say|saying|told|tells|asked|asks|shouted|whispered|yelled|wrote|reads|mentioned|claims?|claimed|"
     r"suggested|reminded|heard|called out|according to)\b",
-    r"听说|据说|写着|写道|提到|回答|(?:说|讲|话|喊|念|问)(?=.*[VST])",
-    rf"(?:{_WHO}|谁|老板|医生).{{0,3}}(?:叫|让|要|告诉|吩咐|提醒|喊)(?:我|他|她|佢|你|大家)",
+    r"听说|据说|写着|写道|提到|回答|(?:说|讲|话|喊|念|(?<!请)问)(?=.*[VST])",
+    rf"(?:{_WHO}|谁|老板|医生).{{0,3}}(?:叫|让|要|告诉|吩咐|提醒|喊)(?:我|他|她|佢|大家)",
 )
 _REPORTS = _any_of(
     r"已经|已(?=V|S|被|把)|刚|啱|方才|一直|正在|仍|昨|琴日|寻日|前天|上次|之前|曾|从来|总是|老是|经常|有时|每次|整晚|整夜|成晚|成日|忘|唔记得|"
-    r"坏|居然|竟然|原来|好像|似乎|可能|大概|也许|应该|打算|准备|本来|差点|有人|被|过了|完了|着呢|仲|紧$|是.*[VS].*的$|(?:是|系)[VSN]|"
-    r"[VT](?:了|咗|过)(?:一|半|好|很|整|几|成|N|D)|V过|[没未冇唔不](?=[VS])",
+    r"坏|居然|竟然|原来|好像|似乎|可能|大概|也许|应该|打算|准备|本来|差点|有人|被|过了|完了|着呢|仲|紧$|(?:是|系).*的呢?$|(?:是|系)[VSN]|"
+    r"[VT](?:了|咗|过)(?:一|半|好|很|整|几|成|N|D)|V过|[没未冇](?=[VS])|[唔不](?=S)",
     rf"^(?:刚才|今天|昨天)?(?:{_WHO})(?!想|要|需|希望|的)(?:刚|又|也|都|就|先|再|已经|会|去|来|在|自己|一会儿)*(?:把|将|V|S)",
-    rf"(?:^|[^帮给替请让叫])(?:{_WHO})(?:会|去|来|自己)",
+    rf"(?:^|[^帮给替请让叫])(?:{_WHO})(?:会|去|来|自己)|^(?:{_WHO})(?!想|要|需|希望|的|家)[^VDPNSTX,]{{1,4}}[DP]",
     r"\b(?:is|are|was|were|am|been|being|has|had|have (?:been|already|just|a|v)|did|does|v|seems?|looks?|feels?|sounds?|"
     r"stays?|stayed|keeps|kept|leaves|left (?:the|my|it|on|all|D)|forgot|forgets|broke|broken|remembers?|always|usually|"
     r"often|sometimes|already|ago|love|loves|hate|hates|likes?|think|thinks|guess|hopes?|wish|believe|noticed|saw|went|"
@@ -71,7 +71,9 @@ _WISHES = _any_of(
     r"\b(?:make sure|ensure|see to it)\b|^(?:let us|let there|how about|why not|what about)\b",
     r"(?:我们?|咱们?)(?:想要?|要|需要|希望)|^(?:请|麻烦)?(?:确保|保证|务必|记得)",
 )
-_IMPERATIVE = re.compile(r"(?:(?:please|now|just|then|also|and|hey|ok|okay|so|D|P|kindly|go|quickly|in the|on the) )*V\b")
+_IMPERATIVE = re.compile(
+    r"(?:(?:please|now|just|then|also|and|hey|ok|okay|so|D|P|kindly|go|quickly|in the|on the) )*(?:V|stop)\b"
+)
 
 
 def quotes_a_command(raw: str) -> bool:
@@ -100,8 +102,12 @@ def _letter(token: Token) -> str:
         return "D"
     if token.is_a(Kind.PLACE):
         return "P"
-    if token.state is not None:
+    if token.state is not None and not verb:
         return "S"
+    if token.text == "stop" or (
+        token.action is not None and "query" in token.action.concepts and not token.text.isascii()
+    ):
+        return token.text
     if verb and token.text not in ("want", "need", "like", "have", "keep", "leave"):
         return "v" if token.past else "Vs" if token.plural else "Ving" if token.going else "V"
     if token.is_a(Kind.PARTICLE):
@@ -114,7 +120,7 @@ def _letter(token: Token) -> str:
 def mood_of(tokens: Sequence[Token], *, asks: bool = False) -> Mood:
     """What the tokens of one clause mean; `asks` says that a question mark stands behind it."""
     pattern = pattern_of(tokens)
-    verb = re.search(r"[VTN]", pattern) is not None
+    verb = re.search(r"[VTN]|stop", pattern) is not None
     request = verb and _REQUESTS.search(pattern) is not None
     wishes = _WISHES.search(pattern) is not None
     if _QUOTES.search(pattern):

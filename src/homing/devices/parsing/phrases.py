@@ -7,13 +7,14 @@ from itertools import pairwise
 
 from homing.devices.lexicon.actions import Action
 from homing.devices.lexicon.things import TypeWord
-from homing.devices.parsing.tokens import Kind, Token
+from homing.devices.parsing.tokens import Kind, Token, lex
 from homing.devices.query import Mood, Quantifier, SpokenValue
-from homing.devices.vocabulary import spoken
+from homing.devices.vocabulary import Vocabulary, spoken
 
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
 
 
+_NOTHING = Vocabulary()
 CHOICE = frozenset({"or", "或", "或者", "还是"})
 
 
@@ -225,6 +226,12 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
             else:
                 waiting += command.excluded
             continue
+        if command.only and following is not None and any(phrase.rest for phrase in following.phrases):
+            waiting += command.excluded
+            following.only = True
+            continue
+        if command.negated and not command.phrases and following is not None and following.mood == "command":
+            continue
         if command.negated and before is not None and _takes_back(command, before):
             before.excluded += command.phrases
             continue
@@ -237,6 +244,8 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
                 phrase.places = [place for said in command.phrases for place in said.places]
             continue
         if command.action is None and command.value is None and before is not None and command.phrases:
+            if _is_small_talk(command):
+                continue
             command.action, command.property, command.value = before.action, before.property, before.value
         elif command.action is None and before is None and following is not None and not following.phrases:
             following.phrases = command.phrases
@@ -268,11 +277,19 @@ def _is_small_talk(command: SpokenCommand) -> bool:
 
 def _type_of_the_rest(command: SpokenCommand) -> None:
     """除了厨房的灯都打开: the kind that is excluded is the kind that is meant."""
-    kinds = [phrase for phrase in command.excluded if phrase.type is not None]
+    kinds = [(phrase.type, phrase.type_text) for phrase in command.excluded if phrase.type is not None]
+    if not kinds and not any(phrase.places for phrase in command.excluded):
+        kinds = [kind for phrase in command.excluded if (kind := _kind_in(phrase.name))]
     if kinds and not any(phrase.headed for phrase in command.phrases):
         command.phrases = command.phrases or [Phrase(quantifier="all")]
         for phrase in command.phrases:
-            phrase.type, phrase.type_text = kinds[0].type, kinds[0].type_text
+            phrase.type, phrase.type_text = kinds[0]
+
+
+def _kind_in(name: str | None) -> tuple[TypeWord, str] | None:
+    """The kind that a name ends with: 小夜灯 is a light."""
+    tokens = lex(spoken(name), _NOTHING) if name else []
+    return (tokens[-1].type, tokens[-1].text) if tokens and tokens[-1].type is not None else None
 
 
 def _only_says_where(command: SpokenCommand, before: SpokenCommand) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from homing.devices.lexicon.actions import Action, canonical
@@ -20,6 +21,17 @@ SURE, PARTLY, LOST = 0.85, 0.6, 0.3
 MAX_CHARACTERS = 500
 """Characters of the longest sentence that is read. A longer text is no command, and half of it might mean another."""
 
+IDIOMS = (
+    (
+        re.compile(
+            r"\b(?:send|return|take|bring|get) (.+?) (?:back )?(?:home|to (?:the |its |his |her )?(?:base|dock|station|charger)|to charge)\b"
+        ),
+        r"dock \1",
+    ),
+    (re.compile(r"\b(?:no longer|not .*any ?more)\b"), "not"),
+)
+"""English verbs that stand around their object, written as one."""
+
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 
 
@@ -28,6 +40,8 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     form = spoken(text)
     if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
+    for pattern, plain in IDIOMS:
+        form = pattern.sub(plain, form)
     tokens = with_title(_shared_heads(_with_a_verb(form, vocabulary), vocabulary), form, text)
     if quotes_a_command(text) and not any(token.property == "title" for token in tokens):
         return [QueryIR(raw=text, mood="quotation", confidence=LOST)]
@@ -214,6 +228,8 @@ def _spoken_value(value: SpokenValue | None, meaning: Action | None) -> SpokenVa
 def _irs(command: SpokenCommand, text: str, chinese: bool, vocabulary: Vocabulary, deferred: bool) -> list[QueryIR]:
     if command.action is None and not any(phrase.headed or phrase.places for phrase in command.phrases):
         return []
+    if command.question and not command.phrases and command.property is None:
+        return []
     action = ""
     if command.action is not None:
         words = PROPERTY_WORDS.get(command.property or "")
@@ -272,7 +288,7 @@ def _ir(
 
 def _only_points(phrase: Phrase, command: SpokenCommand) -> bool:
     """左边那个床头灯 points at what it names, and "make it warmer in the study" at nothing."""
-    return bool(phrase.unknown or phrase.name or (phrase.places and command.property))
+    return bool(phrase.unknown or phrase.name or ((phrase.places or phrase.here) and command.property))
 
 
 def _own_verb(phrase: Phrase) -> str:

@@ -9,8 +9,21 @@ from homing.devices.query import SpokenValue
 from homing.text.folding import fold
 
 _LEAD_IN = frozenset({"on", "in", "at", "through", "via", "在", "用", "喺"})
-_PLAIN = (Kind.FILLER, Kind.OF, Kind.ANY, Kind.ALL, Kind.ALSO, Kind.TO, Kind.BY, Kind.COUNT, Kind.REFERENCE, Kind.OBJECT_MARK)
-_ANYTHING = frozenset({"music", "song", "songs", "音乐", "歌", "歌曲", "video", "视频", "something", "点歌", "track", "media"})
+_PLAIN = (
+    Kind.FILLER,
+    Kind.OF,
+    Kind.ANY,
+    Kind.ALL,
+    Kind.ALSO,
+    Kind.TO,
+    Kind.BY,
+    Kind.COUNT,
+    Kind.REFERENCE,
+    Kind.OBJECT_MARK,
+)
+_ANYTHING = frozenset(
+    {"music", "song", "songs", "音乐", "歌", "歌曲", "video", "视频", "something", "点歌", "track", "media"}
+)
 
 
 def with_title(tokens: list[Token], form: str, raw: str) -> list[Token]:
@@ -19,7 +32,9 @@ def with_title(tokens: list[Token], form: str, raw: str) -> list[Token]:
     if verb is None:
         return tokens
     behind = tokens[verb + 1 :]
-    stop = next((at for at, token in enumerate(behind) if token.text in (",", "。", "?", "!", "and then", "然后")), len(behind))
+    stop = next(
+        (at for at, token in enumerate(behind) if token.text in (",", "。", "?", "!", "and then", "然后")), len(behind)
+    )
     said, after = behind[:stop], behind[stop:]
     said, where = _player(said)
     title = [token for token in said if not token.is_a(*_PLAIN) or token.is_a(Kind.UNKNOWN, Kind.PLACE, Kind.TYPE)]
@@ -53,7 +68,16 @@ def _player(said: list[Token]) -> tuple[list[Token], list[Token]]:
 
 
 def _as_written(title: str, raw: str) -> str:
-    """The title in the characters of the sentence."""
+    """The title in the characters of the sentence, with the marks around it."""
     folded = fold(raw).lower()
-    at = folded.find(title)
-    return raw[at : at + len(title)] if at >= 0 and len(folded) == len(raw) else title
+    letters = [at for at, character in enumerate(folded) if character.isalnum()]
+    wanted = "".join(character for character in title if character.isalnum())
+    at = "".join(folded[i] for i in letters).find(wanted)
+    if at < 0 or not wanted or len(folded) != len(raw):
+        return title
+    first, last = letters[at], letters[at + len(wanted) - 1]
+    while last + 1 < len(raw) and raw[last + 1] in "》”」』\"'!！?？)）" and raw[last + 1] not in "?？":
+        last += 1
+    while first > 0 and raw[first - 1] in "《“「『\"'(（":
+        first -= 1
+    return raw[first : last + 1]

@@ -27,6 +27,8 @@ from homing.devices.vocabulary import Vocabulary, singular
 
 NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
 CLASSIFIERS = frozenset("个盏台扇只把座部间首")
+MOVING = frozenset({"on", "off", "open", "close", "lock", "unlock", "up", "down", "start", "stop", "pause"})
+"""Verbs that are known in other forms too: turned, opening."""
 CHANGES = {
     **dict.fromkeys("亮光", Action(frozenset({"up"}), "brightness")),
     "暗": Action(frozenset({"down"}), "brightness"),
@@ -185,7 +187,9 @@ def _inflected(text: str, known: dict[str, Token]) -> Token | None:
     doubled = stem[:-1] if len(stem) > 2 and stem[-1] == stem[-2] else stem
     for base in (stem, stem + "e", doubled):
         verb = known.get(base)
-        if verb is not None and verb.is_a(Kind.ACTION, Kind.CARRIER):
+        if verb is not None and (
+            verb.is_a(Kind.CARRIER) or (verb.action is not None and verb.action.concepts & MOVING)
+        ):
             kinds = verb.kinds & {Kind.ACTION, Kind.CARRIER}
             return replace(verb, kinds=frozenset(kinds), type=None, past=past, going=not past)
     return None
