@@ -197,9 +197,14 @@ class Homing:
     def devices(self) -> SavedDevices:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
+        from homing.resolve import named_chat
 
         return SavedDevices(
-            self.database, embedder=self.models.embedder_to_keep(), vector_deadline=self.settings.search.deadline
+            self.database,
+            embedder=self.models.embedder_to_keep(),
+            chat=named_chat(self.settings),
+            deadline=self.settings.devices.deadline,
+            vector_deadline=self.settings.search.deadline,
         )
 
     @cached_property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from homing.config import Settings, refer
+from homing.chat import ChatModel
+from homing.config import ProviderSettings, Settings, refer
 from homing.database.lazy import LazyDatabase
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
 from homing.embedders.provider import EmbeddingProvider
@@ -71,6 +72,30 @@ def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProv
         dimensions=embedding.dimensions,
     )
     return options.remembered(remote, by_kind=True)
+
+
+def named_chat(settings: Settings) -> ChatModel | None:
+    """The chat model that reads sentences to the home; None where the settings name none."""
+    from homing.chat import DashScopeLLM, OllamaLLM, OpenAILLM
+
+    account, _, model = settings.devices.chat.partition("/")
+    if not account:
+        return None
+    provider = settings.providers.get(account) or (
+        ProviderSettings.model_validate({"type": "ollama", "base_url": settings.embedding.local.base_url})
+        if account == "ollama"
+        else None
+    )
+    if provider is None or not model:
+        known = ", ".join(["ollama", *settings.providers])
+        raise ConfigError(
+            f"devices.chat is written account/model, with an account from `providers` (known: {known}); "
+            f"got {settings.devices.chat!r}"
+        )
+    adapters = {"ollama": OllamaLLM, "local": OllamaLLM, "dashscope": DashScopeLLM}
+    adapter = adapters.get(provider.type.lower(), OpenAILLM)
+    more = {"base_url": provider.base_url} if provider.base_url else {}
+    return adapter(model, api_key=provider.api_key.get_secret_value(), **more)
 
 
 def embedding_backend(settings: Settings) -> Backend:

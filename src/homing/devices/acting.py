@@ -41,6 +41,8 @@ class Acting:
             return _undone("refuse", ir, "not_a_command")
         if ir.negated or ir.deferred:
             return _undone("refuse", ir, "negated" if ir.negated else "deferred")
+        if ir.mood == "question" and "query" not in meaning_of(ir.action).concepts:
+            ir = ir.model_copy(update={"action": CANONICAL["query"][0 if is_chinese(ir.raw) else 1], "value": None})
         ir = ir if ir.action else self._implied(ir)
         if not ir.action:
             known = ir.type_hint is not None or bool(ir.name_hint and self.home.names.find(ir.name_hint))

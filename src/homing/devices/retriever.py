@@ -12,7 +12,7 @@ from homing.devices.answer import Answer, DialogueState, Step
 from homing.devices.device import CommandSpec, Device, Room
 from homing.devices.home import Changes, Home
 from homing.devices.matching import THRESHOLD
-from homing.devices.parsing.parse import DEADLINE, parse_with
+from homing.devices.parsing.parse import DEADLINE, GuardedChat, parse_with
 from homing.devices.query import LAST_MENTIONED, QueryIR
 from homing.devices.replies import chosen_from, says_yes, without_yes
 from homing.devices.similarity import (
@@ -58,7 +58,7 @@ class DeviceRetriever:
         self.home = Home(devices, rooms)
         self._vectors = None if similarity_func else VectorSimilarity(embedder) if embedder else default_similarity()
         self._similarity = similarity_func or self._vectors
-        self._chat = chat
+        self._chat = GuardedChat(chat) if chat is not None else None
         self._deadline = deadline
         self._vector_deadline = vector_deadline
         self._threshold = threshold
