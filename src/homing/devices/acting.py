@@ -47,6 +47,9 @@ class Acting:
         if not ir.action:
             known = ir.type_hint is not None or bool(ir.name_hint and self.home.names.find(ir.name_hint))
             return _undone("ask" if known and ir.mood == "command" else "refuse", ir, "not_understood")
+        if REST in ir.references and "here" in ir.references and room:
+            away = ir.model_copy(update={"references": (), "scope_exclude": (room,), "quantifier": "except"})
+            return self.step(away, state, room, confirmed=confirmed)
         place_needed = "here" in ir.references and not ir.scope_include
         if place_needed and room is None:
             return _undone("ask", ir, "unknown_room", what="这里" if is_chinese(ir.raw) else "here")

@@ -169,7 +169,6 @@ def _count(row: Mapping[str, Any], answer: Answer, counts: Counter[str], misses:
         if _direction(row["intent"]) != "query":
             counts["empty"] += 1
             counts["acted on empty"] += bool(found)
-            counts["wrong acts"] += any(step.decision == "act" and step.candidates for step in answer.steps)
             if found:
                 misses.append(_miss(row, answer))
         return

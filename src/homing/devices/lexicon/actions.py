@@ -31,10 +31,10 @@ open up     | | | 升起 升起来 拉起 升上去 拉起来 |
 close       | | | 拉上 合上 闭上 拉下 合拢 拉埋 遮上 收回 收起 收起来 | close, shut, draw, retract
 close down  | | | 降下 放下 降下来 放下来 |
 lock        | | | 锁上 上锁 锁好 反锁 锁住 锁定 锁一下 锁起来 锁 锁咗 锁埋 锁返 | lock, lock up, secure
-unlock      | | | 解锁 开锁 解除锁定 | unlock
-open unlock | | lock | 开门 |
-up          | brightness | | 调亮 变亮 亮一点 亮一些 亮点 亮些 更亮 开亮 亮啲 光啲 光一点 再亮 校光 调光啲 校光啲 弄亮 | brighten, brighter
-down        | brightness | | 调暗 变暗 暗一点 暗一些 暗点 暗些 更暗 暗啲 再暗 校暗 校暗啲 弄暗 | dim, dimmer, darken
+unlock      | | | 解锁 解除锁定 | unlock
+open unlock | | lock | 开门 开锁 |
+up          | brightness | | 调亮 变亮 亮一点 亮一些 亮点 亮些 更亮 开亮 亮啲 光啲 光一点 再亮 校光 调光啲 校光啲 弄亮 | brighten, brighter, more light, lighter
+down        | brightness | | 调暗 变暗 暗一点 暗一些 暗点 暗些 更暗 暗啲 再暗 校暗 校暗啲 弄暗 | dim, dimmer, darken, darker, less light
 up          | temperature | | 调热 调暖 热一点 暖一点 暖和一点 升温 加热 暖啲 热啲 再热 再暖 暖和点 暖点 校暖 | warmer, hotter, warm up, heat up
 down        | temperature | | 调冷 调凉 冷一点 凉一点 凉快一点 降温 制冷一点 冷啲 冻啲 凉啲 再冷 再凉 凉快点 冷点 凉点 校冻 校冻啲 冷一些 凉一些 | cooler, colder, cool down
 up          | volume | | 大声 大声一点 大声点 响一点 大声啲 大点声 声音大点 响点 大声些 校大声 校大声啲 | louder
@@ -52,7 +52,7 @@ set         | | | 调整为 调整到 调整成 调节 调节到 调节为 调�
 set         | | | 切换为 开到 关到 定到 定为 校到 校去 校至 转做 转成 转为 换做 较到 校 较 校做 较去 设做 调去 升到 降到 升高到 降低到 提高到 增加到 减少到 调高到 调低到 调大到 |
 set         | | | 调小到 调亮到 调暗到 拉到 打到 转到 调 | set, change, adjust, make, dim to, brighten to
 pause       | | media_player | 暂停 停一停 停一停先 | pause
-play        | | media_player | 播放 放首 放一首 播 播一首 放 来首 来一首 播首 想听 要听 听歌 放点 播点 点播 | play, playing, put on some
+play        | | media_player | 播放 放首 放一首 播 播一首 放 来首 来一首 播首 想听 要听 我想听 我要听 听歌 放点 播点 点播 | play, playing, put on some
 resume      | | media_player | 继续 恢复 继续播放 恢复播放 继续播 继续放 接着放 接着播 | resume, unpause, continue
 stop        | | | 停止 停下 停下来 停 停一下 终止 中止 取消 | stop, halt, cancel
 start       | | | 开始 运行 运转 执行 | start, begin, run, launch
@@ -72,7 +72,7 @@ on start    | | rice_cooker | 煮饭 煮个饭 煲饭 | cook rice, cook some ric
 on start    | | coffee_machine | 煮咖啡 冲咖啡 泡咖啡 来杯咖啡 | make coffee, make me a coffee, make a coffee, make me coffee, brew coffee, make some coffee, make me some coffee, brew a coffee
 on start    | | washer | 洗衣服 洗个衣服 | wash the clothes, do the laundry
 on start    | | dishwasher | 洗碗 洗个碗 | wash the dishes, do the dishes
-on          | | light | 照亮 | illuminate, light up, let there be, let there be light, give me some light, gimme some light
+on          | | light | 照亮 | illuminate, light up, let there be, let there be light, give me some light, gimme some light, give me light, have some light, some light, need light
 query       | | | 查询 查看 查一下 查 看看 看一下 看下 读取 获取 检查 显示 汇报 告诉我 | query, check, read, show, get
 query       | | | | status, report, tell me, state of, value of
 query       | temperature | | 多少度 几度 几多度 多热 多冷 | how hot, how warm, how cold

@@ -82,7 +82,7 @@ lock cover:door,garage,gate binary_sensor:door | 门 | door
 lock | 门锁 锁 智能锁 | lock, door lock, smart lock, deadbolt
 media_player:tv | 电视 电视机 | tv, television, telly
 media_player:speaker | 音箱 音响 喇叭 智能音箱 | speaker, sound bar, soundbar, stereo
-media_player | 播放器 音乐 歌 歌曲 视频 | media player, player, music player, music, song, track, video
+media_player | 播放器 音乐 歌 歌曲 视频 | media player, player, music player, music, song, track, video, playback
 projector media_player:projector | 投影仪 投影 投影机 | projector
 lawn_mower | 割草机 剪草机 除草机 割草机器人 | lawn mower, mower, robot mower, lawnmower
 vacuum | 扫地机 扫地机器人 吸尘器 扫拖机器人 吸尘机 机器人 | vacuum, robot vacuum, vacuum cleaner, robot, hoover

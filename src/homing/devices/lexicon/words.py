@@ -195,11 +195,16 @@ CORRECTION = _split(
 
 WHEN = _split(
     "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 待会 等阵 一阵间 听日 琴日 寻日 今朝 听朝 "
-    "待会儿 一会儿 一会后 稍后 过会儿 过一会 分钟后 小时后 秒后 之前 日落 日出 天黑 到家 离家 出门 回家 周末 时 昨天 昨晚 的话 一到 只要一 提醒 提醒我 定时",
+    "待会儿 一会儿 一会后 稍后 过会儿 过一会 分钟后 小时后 秒后 之前 日落 日出 周末 时 昨天 等我 等到 等天黑 昨晚 的话 一到 只要一 提醒 提醒我 定时",
     "an hour, half an hour, a minute, a while, a few minutes, a few hours, tomorrow, tonight, later, when, whenever, "
     "if, unless, until, every day, every night, every morning, at noon, at midnight, sunset, sunrise, in the morning, remind me, remind, "
     "in the evening, yesterday, o'clock, am, pm, after sunset, once, before, after, next week, weekend, daily",
 )
+WHEN |= {
+    event + mark
+    for event in ("到家", "回家", "离家", "出门", "天黑", "天亮", "睡觉", "起床", "下班", "回来", "睡着")
+    for mark in ("后", "以后", "之后", "时", "的时候", "就", "了就", "再", "前", "以前", "之前")
+}
 """Another time, or a condition: what is said is not to be done now."""
 TIME_UNITS = _split(
     "秒 秒钟 分 分钟 小时 个小时 钟头 点 点钟 点半 天 小时后 分钟后 秒后 秒钟后 个小时后 天后",

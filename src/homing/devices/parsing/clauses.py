@@ -70,7 +70,20 @@ def _without_remarks(found: list[Clause]) -> list[Clause]:
     commands = [clause for clause in found if clause.mood == "command" and (clause.actions or clause.values)]
     if not commands:
         return found
+    for remark in (clause for clause in found if clause.mood in ("statement", "complaint")):
+        _take_over(remark, commands[0])
     return [clause for clause in found if clause.mood not in ("statement", "complaint")]
+
+
+def _take_over(remark: Clause, command: Clause) -> None:
+    """大门没锁，锁一下; the oven is on, turn it off: what a command leaves out, the remark before it named."""
+    heads = [token for token in command.objects if token.is_a(*OBJECTS) and not token.is_a(Kind.REFERENCE, Kind.OF)]
+    named = [token for token in remark.objects if token.is_a(Kind.NAME, Kind.TYPE, Kind.PLACE)]
+    if not heads and not any(action.type for action in command.actions):
+        rest = [token for token in command.objects if not token.is_a(Kind.REFERENCE)]
+        command.objects = [*named, *rest] if named else command.objects
+    elif remark.mood == "complaint" and not any(token.is_a(*PLACES, Kind.NAME) for token in command.objects):
+        command.objects = [*(token for token in named if token.is_a(Kind.PLACE)), *command.objects]
 
 
 def _unclear(token: Token) -> Token:
@@ -256,7 +269,8 @@ def _one_verb(first: Action | None, second: Action | None, *, apart: bool) -> bo
 
 def _sort(tokens: list[Token], mood: Mood, segment: list[Token]) -> Clause:
     clause = Clause(mood=mood, clear=is_clear(segment))
-    inside, outside = _exclusion(tokens)
+    leaves = mood == "question" and any(token.text in TRIGGERS for token in tokens)
+    inside, outside = ([], [t for t in tokens if t.text not in TRIGGERS]) if leaves else _exclusion(tokens)
     clause.excluded = inside
     clause.only = any(token.text in words.ONLY for token in tokens)
     if mood == "question" and about_something_else(segment):
@@ -268,7 +282,12 @@ def _sort(tokens: list[Token], mood: Mood, segment: list[Token]) -> Clause:
     if mood == "complaint" and complaint is not None:
         clause.actions.append(Action(frozenset({complaint[1]}), complaint[0]))
         clause.english = segment[0].text.isascii()
-        outside = [token for token in outside if token.is_a(Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.HERE)]
+        known = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.HERE)
+        outside = [
+            token
+            for token, after in zip(outside, [*outside[1:], None], strict=True)
+            if token.is_a(*known) or (token.is_a(Kind.UNKNOWN) and after is not None and after.is_a(Kind.TYPE))
+        ]
     clause.more = any(token.text in words.MORE for token in segment)
     clause.little = any(token.text in words.LITTLE for token in segment)
     for i, token in enumerate(outside):

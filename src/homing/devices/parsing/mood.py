@@ -32,11 +32,11 @@ _ASKS = _any_of(
     r"\b(?:tell me|know|see|check|find out|wonder\w*|ask) (?:if|whether|what|which|how|who|why|where|when)\b",
     r"\b(?:how many|how much|whether)\b",
     r"吗|么(?:$|\?)|是不是|是否|有没有|有冇|系咪|是咪|会不会|几(?!乎)|多少|哪(?!.{0,2}都)|谁(?!都)|什么(?!都)|为何|怎|咋|如何|啥(?!都)|乜(?!都)|点解|点样|边(?:个|度|盏|间)|"
-    r"何时|多久|有任何|([VSD])(?:不|没|唔)\1|(?:没|没有|未|不|冇)[啊呀呢]?$|V了不",
+    r"何时|多久|有任何|干嘛|干啥|干吗|做乜|([VSD])(?:不|没|唔)\1|(?:没|没有|未|(?<!要)不|冇)[啊呀呢]?$|V了不",
 )
 _ABOUT_SOMETHING_ELSE = _any_of(
     r"^(?:(?:so|and|but) )?(?:who|whose|when|how (?:do|can|should|to|come)|should|shall|can i|could i|may|might|what if)\b",
-    r"谁(?!S)|边个(?!S)|怎么(?!样)|怎样[VS]|如何[VS]|点样|什么时候|几时|何时|多久|咋",
+    r"谁(?!S)|边个(?!S)|怎么(?!样)|怎样[VS]|如何[VS]|点样|什么时候|几时|何时|多久|咋|干嘛|干啥|干吗|做乜",
 )
 """Questions that no state of a device answers."""
 _POLITE = _any_of(
@@ -72,7 +72,8 @@ _WISHES = _any_of(
     r"(?:我们?|咱们?)(?:想要?|要|需要|希望)|^(?:请|麻烦)?(?:确保|保证|务必|记得)",
 )
 _IMPERATIVE = re.compile(
-    r"(?:(?:please|now|just|then|also|and|hey|ok|okay|so|D|P|kindly|go|quickly|in the|on the) )*(?:V|stop)\b"
+    r"(?:(?:please|now|just|then|also|and|hey|ok|okay|so|D|P|kindly|go|quickly|in the|on the) )*"
+    r"(?:V|stop|check|show|query|read|report|get)\b"
 )
 
 
@@ -104,9 +105,7 @@ def _letter(token: Token) -> str:
         return "P"
     if token.state is not None and not verb:
         return "S"
-    if token.text == "stop" or (
-        token.action is not None and "query" in token.action.concepts and not token.text.isascii()
-    ):
+    if token.text == "stop" or (token.action is not None and "query" in token.action.concepts):
         return token.text
     if verb and token.text not in ("want", "need", "like", "have", "keep", "leave"):
         return "v" if token.past else "Vs" if token.plural else "Ving" if token.going else "V"
@@ -171,4 +170,6 @@ def complaint_of(tokens: Sequence[Token]) -> tuple[str, str] | None:
 
 def is_deferred(tokens: Sequence[Token]) -> bool:
     """Whether it speaks of another time or a condition."""
-    return any(token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME) for token in tokens)
+    asks = ("check", "see", "know", "tell me", "wonder", "ask", "find out")
+    times = [at for at, token in enumerate(tokens) if token.is_a(Kind.WHEN) and not token.is_a(Kind.NAME)]
+    return any(tokens[at].text != "if" or at == 0 or tokens[at - 1].text not in asks for at in times)

@@ -36,6 +36,7 @@ class Phrase:
     whole: bool = False
     rest: bool = False
     also: bool = False
+    plural: bool = False
 
     @property
     def headed(self) -> bool:
@@ -61,7 +62,8 @@ def phrases(tokens: list[Token], form: str) -> list[Phrase]:
     if any(token.text in CHOICE for token in tokens) and made:
         # 台灯或者吊灯: which of them, only the speaker knows.
         return [Phrase(unknown=form[tokens[0].start : tokens[-1].end])]
-    return _share(_merge_places(made))
+    ends_in_place = bool(tokens) and tokens[-1].is_a(Kind.PLACE) and tokens[-1].text.isascii()
+    return _share(_merge_places(made), ends_in_place)
 
 
 def _phrase(tokens: list[Token], form: str) -> Phrase:
@@ -92,6 +94,7 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
 
 def _take_head(phrase: Phrase, token: Token, stretch: list[Token]) -> None:
     stretch.append(token)
+    phrase.plural |= token.plural
     if token.is_a(Kind.NAME):
         phrase.name = token.name
     # 在电视上播放音乐: the word that says more wins over the one that only names the kind.
@@ -167,7 +170,7 @@ def _merge_places(made: list[Phrase]) -> list[Phrase]:
     return merged
 
 
-def _share(made: list[Phrase]) -> list[Phrase]:
+def _share(made: list[Phrase], ends_in_place: bool) -> list[Phrase]:
     """卧室的灯和空调: what is said once at the front holds for the list."""
     for before, phrase in pairwise(made):
         if (
@@ -182,6 +185,11 @@ def _share(made: list[Phrase]) -> list[Phrase]:
             phrase.whole = before.whole
         if phrase.quantifier is None:
             phrase.quantifier = before.quantifier
+    if len(made) > 1 and made[-1].places and ends_in_place:
+        # Turn off the fan and the lamp in the living room.
+        for phrase in made[:-1]:
+            if phrase.type and not phrase.name and not phrase.places and not phrase.whole and not phrase.here:
+                phrase.places = list(made[-1].places)
     if made and made[-1].quantifier == "all":
         # 灯和空调都关掉: 都 stands behind the list and holds for all of it.
         for phrase in made:
@@ -230,6 +238,12 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
             waiting += command.excluded
             following.only = True
             continue
+        if command.action is None and command.excluded and following is not None:
+            if any(phrase.rest for phrase in following.phrases):
+                waiting += command.excluded
+                if not any(phrase.headed for phrase in following.phrases):
+                    following.phrases = [replace(phrase, quantifier="all") for phrase in command.phrases]
+                continue
         if command.negated and not command.phrases and following is not None and following.mood == "command":
             continue
         if command.negated and before is not None and _takes_back(command, before):

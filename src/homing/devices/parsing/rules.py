@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from homing.devices.lexicon.actions import Action, canonical
+from homing.devices.lexicon.complaints import COMPLAINT_END
 from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
 from homing.devices.parsing.clauses import Clause, clauses
 from homing.devices.parsing.mood import is_deferred, quotes_a_command
@@ -40,6 +41,7 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     form = spoken(text)
     if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
+    form = COMPLAINT_END.sub(r"\g<0>,", form)
     for pattern, plain in IDIOMS:
         form = pattern.sub(plain, form)
     tokens = with_title(_shared_heads(_with_a_verb(form, vocabulary), vocabulary), form, text)
@@ -256,7 +258,8 @@ def _ir(
     type_hint, type_word = _type_hint(command, phrase, vocabulary)
     reference = phrase.reference and not _only_points(phrase, command)
     everywhere = phrase.whole or (phrase.rest and excluded)
-    quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere else "one")
+    several = phrase.plural and phrase.unknown is not None and not command.question
+    quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere or several else "one")
     if command.question and quantifier == "any":
         quantifier = "all"
     if action and (name or type_hint or phrase.places or phrase.reference or phrase.any_device or command.property):

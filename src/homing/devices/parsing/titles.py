@@ -22,13 +22,14 @@ _PLAIN = (
     Kind.OBJECT_MARK,
 )
 _ANYTHING = frozenset(
-    {"music", "song", "songs", "音乐", "歌", "歌曲", "video", "视频", "something", "点歌", "track", "media"}
+    {"music", "song", "songs", "音乐", "歌", "歌曲", "video", "视频", "something", "点歌", "track", "playback"}
 )
 
 
 def with_title(tokens: list[Token], form: str, raw: str) -> list[Token]:
     """The tokens with the title as one value, of the property `title`, where a sentence asks to play one."""
-    verb = next((at for at, t in enumerate(tokens) if t.action is not None and t.action.concepts == {"play"}), None)
+    verbs = [at for at, t in enumerate(tokens) if t.action is not None and t.action.concepts == {"play"}]
+    verb = next((at for at in verbs if not tokens[at].text.endswith("ing")), None)
     if verb is None:
         return tokens
     behind = tokens[verb + 1 :]

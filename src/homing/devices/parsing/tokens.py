@@ -27,6 +27,9 @@ from homing.devices.vocabulary import Vocabulary, singular
 
 NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
 CLASSIFIERS = frozenset("个盏台扇只把座部间首")
+LEVELS = {"低": "low", "中": "medium", "高": "high"}
+ENDS = ("", ",", "。", "!", "档", "速", "吧", "啊")
+"""What may follow such a level: 风速调到低."""
 MOVING = frozenset({"on", "off", "open", "close", "lock", "unlock", "up", "down", "start", "stop", "pause"})
 """Verbs that are known in other forms too: turned, opening."""
 CHANGES = {
@@ -146,6 +149,10 @@ def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[i
                     price = NAME_COST if token.is_a(Kind.NAME, Kind.PLACE) else KNOWN_COST
                     edges[start].append((price, replace(token, start=start, end=end)))
         edges[start] += [(KNOWN_COST, token) for token in _numbers(form, start)]
+        if form[start] in LEVELS and start > 0 and form[start - 1] in "到成为至" and form[start + 1 : start + 2] in ENDS:
+            end = start + 1 + (form[start + 1 : start + 2] in ("档", "速"))
+            level = Token(form[start:end], frozenset({Kind.VALUE}), value=SpokenValue(text=LEVELS[form[start]]))
+            edges[start].append((NAME_COST, replace(level, start=start, end=end)))
         if form[start] in CHANGES and (form.startswith("百分之", start + 1) or NUMBER.match(form, start + 1)):
             verb = Token(form[start], frozenset({Kind.ACTION}), action=CHANGES[form[start]])
             edges[start].append((NAME_COST, replace(verb, start=start, end=start + 1)))
