@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from homing.chat import ChatModel
 from homing.config import ProviderSettings, Settings, refer
 from homing.database.lazy import LazyDatabase
@@ -92,10 +94,10 @@ def named_chat(settings: Settings) -> ChatModel | None:
             f"devices.chat is written account/model, with an account from `providers` (known: {known}); "
             f"got {settings.devices.chat!r}"
         )
-    adapters = {"ollama": OllamaLLM, "local": OllamaLLM, "dashscope": DashScopeLLM}
-    adapter = adapters.get(provider.type.lower(), OpenAILLM)
+    adapters: dict[str, Callable[..., ChatModel]] = {"ollama": OllamaLLM, "dashscope": DashScopeLLM}
     more = {"base_url": provider.base_url} if provider.base_url else {}
-    return adapter(model, api_key=provider.api_key.get_secret_value(), **more)
+    key = provider.api_key.get_secret_value()
+    return adapters.get(provider.type.lower(), OpenAILLM)(model, api_key=key, **more)
 
 
 def embedding_backend(settings: Settings) -> Backend:

@@ -13,8 +13,8 @@ import pytest
 
 import homing
 from homing.chat import OllamaLLM, OpenAILLM
-from homing.devices import DeviceRetriever, load_home, parse, parse_all
 from homing.config import Settings
+from homing.devices import DeviceRetriever, load_home, parse, parse_all
 from homing.errors import ConfigError
 from homing.resolve import named_chat
 from tests.chat.loopback import ChatServer

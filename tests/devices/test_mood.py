@@ -18,7 +18,7 @@ ENGLISH = {
     "v": "turn on, turn off, open, close, lock, unlock, dim, start, stop, brighten, pause, mute, switch off, shut",
     "ing": "turning on, turning off, opening, closing, locking, unlocking, dimming, starting, switching off",
     "past": "turned on, turned off, opened, closed, locked, unlocked, dimmed, switched off, paused, started",
-    "state": "on, off, open, closed, locked, unlocked, running, too old, turned on, switched off, shut, half open, broken",
+    "state": "on, off, open, closed, locked, unlocked, running, too old, turned on, switched off, shut, broken",
     "who": "she, he, my wife, the kids, somebody, my neighbour, dad, they, the cleaner, anna, the cat",
     "when": " all night| yesterday| again| already| since noon| for hours||||",
     "lead": "||||well, |yeah, |look, |by the way, |hey, ",

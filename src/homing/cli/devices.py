@@ -130,9 +130,7 @@ def evaluate_homes(homes: list[Path]) -> Answer:
             shares = (f"{share:.4f}" for share in (one.exact, one.wrong, one.refused, one.direction))
             rows.append((one.name, one.sentences, *shares, one.wrong_acts))
             rows += [(f"  {kind}", "", f"{share:.4f}", "", "", "", "") for kind, share in one.kinds.items() if kind]
-        print_table(
-            ("home", "sentences", "exact", "wrong device", "not acted", "right direction", "wrong acts"), rows
-        )
+        print_table(("home", "sentences", "exact", "wrong device", "not acted", "right direction", "wrong acts"), rows)
         for one in results:
             for miss in one.misses:
                 meant = f"{list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"

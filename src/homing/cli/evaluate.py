@@ -11,7 +11,7 @@ import typer
 
 from homing.cli.calls import Answer, answers, mode_of, required
 from homing.cli.devices import evaluate_homes
-from homing.cli.output import console, print_table, progress, say
+from homing.cli.output import console, progress, say
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:

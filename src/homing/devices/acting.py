@@ -24,6 +24,7 @@ from homing.devices.vocabulary import is_chinese, spoken
 NOT_SWITCHED = (ALWAYS_ASK - {"oven"}) | {"cover", "scene", "script", "vacuum", "lawn_mower", "drying_rack"}
 """What a sentence must name to move: "everything" does not mean them."""
 SCENES = frozenset({"scene", "script"})
+_ALL = re.compile(r"\b(?:all|every|each|everything|others?|rest)\b|所有|全|都|其|每|各|晒|除")
 _EVERYWHERE = re.compile("所有|全部|每|家|整|一切|统统|通通|各")
 
 
@@ -74,6 +75,16 @@ class Acting:
             if robots:
                 return self._decide(scoped, robots, False, confirmed)
         bare = ir.says_no_object() or (implied and bool(state.last) and ir.value is None)
+        if LAST_MENTIONED in ir.references and not state.last and not ir.type_hint:
+            # Nothing was spoken of: in "make it warmer" and "turn it up" it is the room, or what plays in it.
+            about = ir.property or (
+                "volume" if meaning_of(ir.action).concepts <= {"up", "down"} and not ir.value else None
+            )
+            if about and room and not ir.name_hint:
+                plain = ir.model_copy(update={"references": (), "scope_include": (room,), "property": about})
+                found = recall_within(self.home, plain, frozenset(self.home.in_place(room) or ()))
+                if len(found) == 1 or (found and ir.property):
+                    return self._decide(plain, found, True, confirmed)
         if LAST_MENTIONED in ir.references or bare:
             plain = scoped.model_copy(update={"type_hint": None}) if implied else scoped
             referred = self._refer(plain, state, room, scope.ids, confirmed)
@@ -133,7 +144,7 @@ class Acting:
         return bool(here) and all(candidate.device.id in (here or ()) for candidate in candidates)
 
     def _rest(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool) -> Step:
-        """其他的关掉: the devices of the same kind beside those that were spoken of, or that are to stay as they are."""
+        """其他的关掉: the devices of the same kind beside those that were spoken of, or that stay as they are."""
         kept = set[str]().union(*(excluded_by(self.home, item) or set() for item in ir.scope_exclude)) or set(
             state.last
         )
@@ -326,7 +337,8 @@ def _started(ir: QueryIR) -> QueryIR:
 def _best_tier(ir: QueryIR, able: list[Candidate]) -> list[Candidate]:
     """A device that was named wins over its kind, unless the sentence speaks of all of them."""
     named = [candidate for candidate in able if NAME_HIT in candidate.reasons]
-    return named if named and ir.quantifier not in ("all", "except") else able
+    said_all = ir.quantifier == "all" or (ir.quantifier == "except" and _ALL.search(spoken(ir.raw)))
+    return named if named and not said_all else able
 
 
 def _refused_value(ir: QueryIR, candidate: Candidate) -> str | None:

@@ -43,6 +43,8 @@ BY_TYPE = {
 """What is meant by "up", "down" or a number where the sentence does not say: 调高空调 is its temperature."""
 NUMERIC = frozenset({"int", "integer", "float", "number", "double", "percent", "percentage", "level", "range"})
 WORDED = frozenset({"enum", "string", "str", "text", "color", "colour", "mode"})
+LEVELS = {"low": 1 / 3, "medium": 2 / 3, "high": 1.0}
+"""How much of the range a level is, where a command takes numbers."""
 STEP = 0.1
 """Share of the range that "a bit brighter" moves."""
 
@@ -270,9 +272,11 @@ def takes_values(command: CommandSpec) -> bool:
 
 def fit(value: SpokenValue, command: CommandSpec) -> Fitted:
     """The value in the command's own terms; `allowed` where it cannot be given."""
-    if value.text is not None:
-        return _option(value.text, command)
     low, high = _bounds(command)
+    if value.text is not None:
+        if value.text in LEVELS and not command.value_list and low is not None and high is not None:
+            return Fitted(value=round(low + (high - low) * LEVELS[value.text]))
+        return _option(value.text, command)
     if value.extreme is not None:
         return _extreme(value.extreme, command, low, high)
     number = value.number

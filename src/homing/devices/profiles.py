@@ -33,7 +33,8 @@ _MODES = {"cool": "制冷", "heat": "制热", "dry": "除湿"}
 _SWITCHED = {"turn_on": _ON, "turn_off": _OFF}
 _SWITCHED_TYPES = (
     "switch", "air_purifier", "dehumidifier", "camera", "projector", "range_hood", "kettle", "oven", "coffee_machine",
-    "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser", "stove", "air_fryer", "fireplace", "microwave",
+    "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser",
+    "stove", "air_fryer", "fireplace", "microwave",
 )  # fmt: skip
 
 _BY_TYPE: dict[str, dict[str, _Fields]] = {
@@ -90,6 +91,7 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
     "scene": {"turn_on": _said("激活场景", "activate", "turn on")},
     "script": {"turn_on": _said("运行", "run", "turn on")},
     **dict.fromkeys(_SWITCHED_TYPES, _SWITCHED),
+    "switch": {**_SWITCHED, "toggle": _said("切换开关状态", "toggle")},
 }
 
 _BY_CAPABILITY: dict[str, dict[str, _Fields]] = {

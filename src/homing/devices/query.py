@@ -11,7 +11,7 @@ Mood = Literal["command", "question", "statement", "quotation", "negation", "com
 """What is meant by a sentence: only a command is ever acted upon. A statement may report or tell of a plan."""
 LAST_MENTIONED = "last-mentioned"
 REST = "rest"
-"""The reference of 其他 and "the others": what stands beside the devices that were spoken of, or are kept as they are."""
+"""The reference of 其他 and "the others": what stands beside devices that were spoken of, or that stay as they are."""
 
 
 class SpokenValue(BaseModel):

@@ -12,7 +12,8 @@ from homing.text.folding import fold
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CONTRACTIONS = (
-    (re.compile(r"\b(what|it|that|there|which|how|who|where|let)'s\b"), r"\1 is"),
+    (re.compile(r"\b(what|it|that|there|which|how|who|where)'s\b"), r"\1 is"),
+    (re.compile(r"\blet's\b"), "let us"),
     (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|should|must|would|could|need)n't\b"), r"\1 not"),
     (re.compile(r"\b(do|does|did)nt\b"), r"\1 not"),
     (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),

@@ -114,7 +114,7 @@ class CandidateOut(Output):
 
 
 class StepOut(Output):
-    """One command of a sentence: to act on its candidates, to confirm or ask first, to tell their state, or to refuse."""
+    """One command of a sentence: to act on its candidates, confirm or ask first, tell their state, or refuse."""
 
     decision: Decision
     hint: str | None

@@ -10,7 +10,7 @@ from homing.devices.lexicon.words import rows
 _COMPLAINTS = """
 brightness | down | 亮 刺眼 晃眼 光 耀眼 | bright, glaring
 brightness | up | 暗 黑 看不清 睇唔到 | dark, dim, gloomy
-temperature | down | 热 闷 烫 闷热 热死 | hot, warm, stuffy, boiling, sweltering, roasting, sweating
+temperature | down | 热 闷 烫 闷热 热死 焗 | hot, warm, stuffy, boiling, sweltering, roasting, sweating
 temperature | up | 冷 冻 凉 冻死 冷死 | cold, chilly, freezing, cool, frosty, shivering
 volume | down | 吵 大声 响 嘈 嘈杂 吵死 | loud, noisy
 volume | up | 小声 细声 听不见 听不清 | quiet

@@ -63,7 +63,8 @@ _TYPES = """
 light | 灯 电灯 灯光 灯具 灯泡 照明 灯饰 灯带 灯条 灯仔 | light, lamp, lighting, bulb, light bulb
 switch | 开关 | switch
 switch:outlet | 插座 插头 排插 插排 | outlet, plug, socket, smart plug, power strip
-climate:ac,thermostat | 空调 空调机 冷气 冷气机 冷暖机 分体机 | ac, a c, air conditioner, air conditioning, aircon, air con
+climate:ac,thermostat | 空调 空调机 冷气 冷气机 冷暖机 分体机 | ac, a c, air conditioner, air conditioning, aircon
+climate:ac,thermostat | | air con
 climate:thermostat,ac,heater | 温控器 恒温器 温控 | thermostat, climate
 climate:heater,thermostat | 暖气 地暖 暖气片 取暖器 电暖器 | heater, heating, radiator, heat, underfloor heating
 fan | 风扇 电扇 电风扇 扇 | fan
@@ -76,7 +77,7 @@ cover:shade,blind | 卷帘 遮光帘 遮阳帘 | shade, roller shade, roller bli
 cover:shutter | 卷帘门 卷闸门 | shutter, roller shutter
 cover:garage binary_sensor:garage_door | 车库门 | garage door
 cover:window binary_sensor:window | 窗户 窗 窗子 天窗 | window, skylight
-cover:gate,garage | 院门 闸门 铁门 | gate
+cover:gate,garage | 院门 闸门 铁门 铁闸 大闸 | gate
 cover:awning | 遮阳篷 雨棚 | awning
 lock cover:door,garage,gate binary_sensor:door | 门 | door
 lock | 门锁 锁 智能锁 | lock, door lock, smart lock, deadbolt
@@ -110,7 +111,8 @@ drying_rack | 晾衣架 晾衣机 | drying rack, clothes rack
 aroma_diffuser | 香薰机 香薰 | aroma diffuser, diffuser
 pet_feeder | 喂食器 宠物喂食器 喂食机 | pet feeder, feeder
 doorbell | 门铃 | doorbell
-alarm siren | 报警器 警报器 警报 警笛 安防 安防系统 保全 保全系统 警戒 防盗系统 | alarm, siren, alarm system, security system
+alarm siren | 报警器 警报器 警报 警笛 安防 安防系统 保全 保全系统 警戒 防盗系统 | alarm, siren, alarm system
+alarm siren | | security system
 computer | 电脑 计算机 | computer, pc
 router | 路由器 | router
 timer | 计时器 定时器 倒计时 闹钟 | timer, alarm clock, countdown

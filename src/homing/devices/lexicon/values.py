@@ -68,6 +68,9 @@ sleep | 睡眠 静眠 sleep
 eco | 节能 eco
 quiet | 安静 quiet
 strong | 强力 强劲 turbo
+low | 低速 低档 low
+medium | 中速 中档 medium
+high | 高速 高档 high
 """
 
 
@@ -118,8 +121,10 @@ NUMBER = re.compile(
 
 _PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 FRACTION = re.compile(
-    rf"(?P<of>[{_CHINESE}]+|\d+)分之(?P<parts>[{_CHINESE}]+|\d+)|(?P<half>一半|半开|半关|half ?way|half(?! an? )|a half)(?![a-z])"
-    rf"|(?P<count>an?|one|two|three|four|1|2|3) (?P<part>{'|'.join(_PARTS)})s?(?![a-z])|(?P<bare>third|quarter)(?![a-z])"
+    rf"(?P<of>[{_CHINESE}]+|\d+)分之(?P<parts>[{_CHINESE}]+|\d+)"
+    rf"|(?P<half>一半|半开|半关|half ?way|half(?! an? )|a half)(?![a-z])"
+    rf"|(?P<count>an?|one|two|three|four|1|2|3) (?P<part>{'|'.join(_PARTS)})s?(?![a-z])"
+    r"|(?P<bare>third|quarter)(?![a-z])"
 )
 """A part of the whole at the start of what follows; 百分之 is a percentage."""
 

@@ -77,6 +77,13 @@ def _without_remarks(found: list[Clause]) -> list[Clause]:
 
 def _take_over(remark: Clause, command: Clause) -> None:
     """大门没锁，锁一下; the oven is on, turn it off: what a command leaves out, the remark before it named."""
+    if remark.mood == "complaint" and remark.actions and not any(a.property or a.type for a in command.actions):
+        command.actions = [
+            replace(action, property=remark.actions[0].property)
+            if action.concepts <= {"up", "down", "open", "close"}
+            else action
+            for action in command.actions
+        ]
     heads = [token for token in command.objects if token.is_a(*OBJECTS) and not token.is_a(Kind.REFERENCE, Kind.OF)]
     named = [token for token in remark.objects if token.is_a(Kind.NAME, Kind.TYPE, Kind.PLACE)]
     if not heads and not any(action.type for action in command.actions):
@@ -179,7 +186,9 @@ def _decide_nouns(tokens: list[Token]) -> list[Token]:
         first = content[:1] == [i]
         followed = i + 1 < len(tokens) and tokens[i + 1].is_a(Kind.PARTICLE)
         if token.is_a(Kind.CARRIER):
-            verb = (first or followed) and not (i > 0 and tokens[i - 1].is_a(Kind.TYPE, Kind.NAME, Kind.PLACE))
+            verb = (first or followed) and not (
+                i > 0 and tokens[i - 1].is_a(Kind.TYPE, Kind.NAME, Kind.PLACE, Kind.ALL)
+            )
         else:
             verb = first and not sure
         keep = {Kind.ACTION, Kind.CARRIER} if verb else {Kind.TYPE, Kind.NAME}
@@ -293,6 +302,8 @@ def _sort(tokens: list[Token], mood: Mood, segment: list[Token]) -> Clause:
     for i, token in enumerate(outside):
         if token.is_a(Kind.TO) and i + 1 < len(outside) and _next_value(outside[i + 1 :]):
             clause.to_value = True
+        if token.kinds <= {Kind.UNKNOWN} and token.text in words.MEDIA and clause.actions and clause.actions[0].type:
+            continue
         if token.is_a(Kind.NAME, Kind.PLACE):
             clause.objects.append(token)
         elif token.action is not None:

@@ -22,26 +22,29 @@ def _any_of(*parts: str) -> re.Pattern[str]:
 
 
 _REQUESTS = _any_of(
-    r"\b(?:can|could|would|will) (?:you|we)\b", r"\bmind V", r"能|可以|可否|可唔可以|得唔得|好不好|行不行|[好行得](?:吗|么)",
+    r"\b(?:can|could|would|will) (?:you|we)\b|\bwould it be possible\b",
+    r"\bmind V", r"能|可以|可否|可唔可以|得唔得|好不好|行不行|[好行得](?:吗|么)",
     r"麻烦|帮我|帮忙|请|帮手|唔该|拜托",
 )  # fmt: skip
 """A question that holds one of these, and a verb, is a request."""
 _ASKS = _any_of(
-    r"^(?:(?:so|and|but|hey|ok|D) )*(?:what|which|who|whose|why|when|where|how|is|are|am|was|were|do(?! not)|does|did|has|"
-    r"have(?! the| all| D)|had|should|shall|may|might|(?:can|could|would|will)(?! you| we)|any)(?: |$)",
+    r"^(?:(?:so|and|but|hey|ok|D) )*(?:what|which|who|whose|why|when|where|how|is|are|am|was|were|do(?! not)|does|did|"
+    r"has|have(?! the| all| D)|had|should|shall|may|might|(?:can|could|would|will)(?! you| we)|any)(?: |$)",
     r"\b(?:tell me|know|see|check|find out|wonder\w*|ask) (?:if|whether|what|which|how|who|why|where|when)\b",
     r"\b(?:how many|how much|whether)\b",
     r"吗|么(?:$|\?)|是不是|是否|有没有|有冇|系咪|是咪|会不会|几(?!乎)|多少|哪(?!.{0,2}都)|谁(?!都)|什么(?!都)|为何|怎|咋|如何|啥(?!都)|乜(?!都)|点解|点样|边(?:个|度|盏|间)|"
     r"何时|多久|有任何|干嘛|干啥|干吗|做乜|([VSD])(?:不|没|唔)\1|(?:没|没有|未|(?<!要)不|冇)[啊呀呢]?$|V了不",
 )
 _ABOUT_SOMETHING_ELSE = _any_of(
-    r"^(?:(?:so|and|but) )?(?:who|whose|when|how (?:do|can|should|to|come)|should|shall|can i|could i|may|might|what if)\b",
+    r"^(?:(?:so|and|but) )?(?:who|whose|when|how (?:do|can|should|to|come)|should|shall|can i|could i|may|"
+    r"might|what if)\b",
     r"谁(?!S)|边个(?!S)|怎么(?!样)|怎样[VS]|如何[VS]|点样|什么时候|几时|何时|多久|咋|干嘛|干啥|干吗|做乜",
 )
 """Questions that no state of a device answers."""
 _POLITE = _any_of(
     r"能不能|可不可以|可唔可以|能唔能|得唔得|好不好|行不行|[好行得]吗|[好行]么|可以吗|吗|么",
-    r"^(?:(?:so|and|hey|ok|okay|please|D) )*(?:can|could|would|will) (?:you|we)\b|^how about|^why not|^what about",
+    r"^(?:(?:so|and|hey|ok|okay|please|D) )*(?:(?:can|could|would|will) (?:you|we)|would it be possible)\b",
+    r"^how about|^why not|^what about",
 )
 _FORBIDS = _any_of(
     r"\b(?:not|never|no need|without|refrain|avoid)\b|\bstop Ving\b",
@@ -59,9 +62,9 @@ _REPORTS = _any_of(
     r"[VT](?:了|咗|过)(?:一|半|好|很|整|几|成|N|D)|V过|[没未冇](?=[VS])|[唔不](?=S)",
     rf"^(?:刚才|今天|昨天)?(?:{_WHO})(?!想|要|需|希望|的)(?:刚|又|也|都|就|先|再|已经|会|去|来|在|自己|一会儿)*(?:把|将|V|S)",
     rf"(?:^|[^帮给替请让叫])(?:{_WHO})(?:会|去|来|自己)|^(?:{_WHO})(?!想|要|需|希望|的|家)[^VDPNSTX,]{{1,4}}[DP]",
-    r"\b(?:is|are|was|were|am|been|being|has|had|have (?:been|already|just|a|v)|did|does|v|seems?|looks?|feels?|sounds?|"
-    r"stays?|stayed|keeps|kept|leaves|left (?:the|my|it|on|all|D)|forgot|forgets|broke|broken|remembers?|always|usually|"
-    r"often|sometimes|already|ago|love|loves|hate|hates|likes?|think|thinks|guess|hopes?|wish|believe|noticed|saw|went|"
+    r"\b(?:is|are|was|were|am|been|being|has|had|have (?:been|already|just|a|v)|did|does|v|seems?|looks?|feels?|"
+    r"sounds?|stays?|stayed|keeps|kept|leaves|left (?:the|my|it|on|all|D)|forgot|forgets|broke|broken|remembers?|always|"
+    r"usually|often|sometimes|already|ago|love|loves|hate|hates|likes?|think|thinks|guess|hopes?|wish|believe|noticed|saw|went|"
     r"came|comes|got|gets|made|makes|goes|will|might|should|would|could|must|may|going to|about to|used to|he|she|they|"
     r"someone|somebody|nobody|everyone|everybody|people|Vs)\b",
     r"^(?:(?:and|but|so|yes|no|well) )*(?:i|we)(?: \w+)? (?:V|have|keep|leave)\b",

@@ -9,7 +9,7 @@ from homing.devices.lexicon.actions import Action
 from homing.devices.lexicon.things import TypeWord
 from homing.devices.parsing.tokens import Kind, Token, lex
 from homing.devices.query import Mood, Quantifier, SpokenValue
-from homing.devices.vocabulary import Vocabulary, spoken
+from homing.devices.vocabulary import Vocabulary, singular, spoken
 
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
 
@@ -83,6 +83,9 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         else:
             _take_word(phrase, token)
     phrase.unknown = _unknown_text(stretch, form)
+    if phrase.unknown and phrase.name and phrase.type_text and _same_word(spoken(phrase.name), phrase.type_text):
+        # In "the countertop light" light is the kind, even where some device is called Light.
+        phrase.name = None
     if phrase.unknown and phrase.name and spoken(phrase.name) in phrase.unknown and phrase.unknown.isascii():
         # English words stand apart: "bedroom curtains halfway" is the curtains, and a word about them.
         phrase.unknown = phrase.unknown.replace(spoken(phrase.name), " ").strip()
@@ -90,6 +93,10 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         # 客厅空调的童锁: a known device, and something about it that only its commands may know.
         phrase.feature, phrase.unknown, phrase.type, phrase.type_text = phrase.unknown, None, None, None
     return phrase
+
+
+def _same_word(name: str, word: str) -> bool:
+    return name in (word, singular(word))
 
 
 def _take_head(phrase: Phrase, token: Token, stretch: list[Token]) -> None:
@@ -211,14 +218,6 @@ class SpokenCommand:
     only: bool
     english: bool
 
-    @property
-    def negated(self) -> bool:
-        return self.mood == "negation"
-
-    @property
-    def question(self) -> bool:
-        return self.mood == "question"
-
 
 def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
     """What one clause leaves out, its neighbour says: 打开空调，调到26度; 灯都关掉，别动卧室的."""
@@ -238,18 +237,18 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
             waiting += command.excluded
             following.only = True
             continue
-        if command.action is None and command.excluded and following is not None:
-            if any(phrase.rest for phrase in following.phrases):
-                waiting += command.excluded
-                if not any(phrase.headed for phrase in following.phrases):
-                    following.phrases = [replace(phrase, quantifier="all") for phrase in command.phrases]
-                continue
-        if command.negated and not command.phrases and following is not None and following.mood == "command":
+        rest = following is not None and any(phrase.rest for phrase in following.phrases)
+        if command.action is None and command.excluded and following is not None and rest:
+            waiting += command.excluded
+            if not any(phrase.headed for phrase in following.phrases):
+                following.phrases = [replace(phrase, quantifier="all") for phrase in command.phrases]
             continue
-        if command.negated and before is not None and _takes_back(command, before):
+        if command.mood == "negation" and not command.phrases and following is not None and following.mood == "command":
+            continue
+        if command.mood == "negation" and before is not None and _takes_back(command, before):
             before.excluded += command.phrases
             continue
-        if command.negated and following is not None and any(phrase.rest for phrase in following.phrases):
+        if command.mood == "negation" and following is not None and any(phrase.rest for phrase in following.phrases):
             waiting += command.phrases
             _inherit_types(following, command)
             continue
@@ -286,21 +285,29 @@ def _without_small_talk(commands: list[SpokenCommand]) -> list[SpokenCommand]:
 
 def _is_small_talk(command: SpokenCommand) -> bool:
     known = command.excluded or command.value or command.property
-    return not known and all(replace(phrase, unknown=None, feature=None).empty for phrase in command.phrases)
+    return not known and all(
+        replace(phrase, unknown=None, feature=None, type=None if _in_unknown(phrase) else phrase.type).empty
+        for phrase in command.phrases
+    )
+
+
+def _in_unknown(phrase: Phrase) -> bool:
+    """Whether the kind is only a part of a word that nobody knows: 出门 is no door."""
+    return bool(phrase.unknown and phrase.type_text and phrase.type_text in phrase.unknown)
 
 
 def _type_of_the_rest(command: SpokenCommand) -> None:
     """除了厨房的灯都打开: the kind that is excluded is the kind that is meant."""
     kinds = [(phrase.type, phrase.type_text) for phrase in command.excluded if phrase.type is not None]
     if not kinds and not any(phrase.places for phrase in command.excluded):
-        kinds = [kind for phrase in command.excluded if (kind := _kind_in(phrase.name))]
+        kinds = [kind for phrase in command.excluded if (kind := kind_in(phrase.name))]
     if kinds and not any(phrase.headed for phrase in command.phrases):
         command.phrases = command.phrases or [Phrase(quantifier="all")]
         for phrase in command.phrases:
             phrase.type, phrase.type_text = kinds[0]
 
 
-def _kind_in(name: str | None) -> tuple[TypeWord, str] | None:
+def kind_in(name: str | None) -> tuple[TypeWord, str] | None:
     """The kind that a name ends with: 小夜灯 is a light."""
     tokens = lex(spoken(name), _NOTHING) if name else []
     return (tokens[-1].type, tokens[-1].text) if tokens and tokens[-1].type is not None else None
@@ -308,14 +315,14 @@ def _kind_in(name: str | None) -> tuple[TypeWord, str] | None:
 
 def _only_says_where(command: SpokenCommand, before: SpokenCommand) -> bool:
     """关灯吧，主卧的: a place behind a command that named none."""
-    silent = command.action is None and command.value is None and not command.excluded and not command.negated
+    silent = command.action is None and command.value is None and not command.excluded and command.mood != "negation"
     where = bool(command.phrases) and all(phrase.places and not phrase.headed for phrase in command.phrases)
     return silent and where and all(phrase.headed and not phrase.places for phrase in before.phrases)
 
 
 def _takes_back(command: SpokenCommand, before: SpokenCommand) -> bool:
     """Whether a "don't" narrows the command before it: 关掉所有的灯，不要关卧室的."""
-    if before.negated or not command.phrases or before.action is None:
+    if before.mood == "negation" or not command.phrases or before.action is None:
         return False
     return command.action is None or bool(command.action.concepts & before.action.concepts)
 

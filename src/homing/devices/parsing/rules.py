@@ -10,7 +10,7 @@ from homing.devices.lexicon.complaints import COMPLAINT_END
 from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
 from homing.devices.parsing.clauses import Clause, clauses
 from homing.devices.parsing.mood import is_deferred, quotes_a_command
-from homing.devices.parsing.phrases import Phrase, SpokenCommand, carry_over, phrases
+from homing.devices.parsing.phrases import Phrase, SpokenCommand, carry_over, kind_in, phrases
 from homing.devices.parsing.titles import with_title
 from homing.devices.parsing.tokens import Kind, Token, lex
 from homing.devices.query import LAST_MENTIONED, REST, QueryIR, SpokenValue
@@ -25,11 +25,15 @@ MAX_CHARACTERS = 500
 IDIOMS = (
     (
         re.compile(
-            r"\b(?:send|return|take|bring|get) (.+?) (?:back )?(?:home|to (?:the |its |his |her )?(?:base|dock|station|charger)|to charge)\b"
+            r"\b(?:send|return|take|bring|get) (.+?) (?:back )?"
+            r"(?:home|to (?:the |its |his |her )?(?:base|dock|station|charger)|to charge)\b"
         ),
         r"dock \1",
     ),
-    (re.compile(r"\b(?:no longer|not .*any ?more)\b"), "not"),
+    (re.compile(r"(?:让|叫|请)(.{1,8}?)(?:回家|回去|返屋企)[吧啊呀啦]?$"), r"\1回充"),
+    (re.compile(r"(\d+(?:\.\d+)? ?(?:%|percent)) (?:open|opened|up)\b"), r"\1"),
+    (re.compile("廿"), "二十"),
+    (re.compile("卅"), "三十"),
 )
 """English verbs that stand around their object, written as one."""
 
@@ -109,7 +113,7 @@ def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
         action = Action(frozenset({"query"}), action.property if action else None)
     elif action is None and clause.only:
         action = Action(frozenset({"off"}))
-    elif action is not None and not values and clause.little and action.concepts <= {"open", "close"}:
+    elif action is not None and not values and clause.little and _moves_a_cover(action, clause):
         action = Action(frozenset({"up" if "open" in action.concepts else "down"}), "position")
     made = []
     for value in values or (None,):
@@ -193,8 +197,18 @@ def _property(clause: Clause, action: Action | None, value: SpokenValue | None) 
     if value is not None and value.number is not None and not value.unit and said is None and _only_a_place(clause):
         return "temperature"
     if value is not None and value.text:
+        if value.text in ("low", "medium", "high"):
+            return said or "speed"
         return "color" if value.text in COLORS.values() and value.text not in MODES.values() else said or "mode"
     return said or (action.property if action is not None else None)
+
+
+def _moves_a_cover(action: Action, clause: Clause) -> bool:
+    """拉开一点 and 窗帘开一点 move a cover by a little, 灯开一点 does not."""
+    if action.concepts <= {"open", "close"}:
+        return True
+    kinds = [token.type or (kind_in(token.name) or (None,))[0] for token in clause.objects]
+    return bool(action.concepts & {"open", "close"}) and any(kind and kind.types == {"cover"} for kind in kinds)
 
 
 def _only_a_place(clause: Clause) -> bool:
@@ -230,14 +244,14 @@ def _spoken_value(value: SpokenValue | None, meaning: Action | None) -> SpokenVa
 def _irs(command: SpokenCommand, text: str, chinese: bool, vocabulary: Vocabulary, deferred: bool) -> list[QueryIR]:
     if command.action is None and not any(phrase.headed or phrase.places for phrase in command.phrases):
         return []
-    if command.question and not command.phrases and command.property is None:
+    if command.mood == "question" and not command.phrases and command.property is None:
         return []
     action = ""
     if command.action is not None:
         words = PROPERTY_WORDS.get(command.property or "")
         action = canonical(command.action.concepts, words, command.property, chinese and not command.english)
     targets = command.phrases or [Phrase()]
-    if command.question and any(phrase.name for phrase in targets):
+    if command.mood == "question" and any(phrase.name for phrase in targets):
         # Reading does no harm: a known device is worth more than the words around it ("is the phone charging?").
         targets = [replace(phrase, unknown=None, feature=None) for phrase in targets if phrase.name]
     return [_ir(command, action, phrase, text, vocabulary, deferred) for phrase in targets]
@@ -258,9 +272,9 @@ def _ir(
     type_hint, type_word = _type_hint(command, phrase, vocabulary)
     reference = phrase.reference and not _only_points(phrase, command)
     everywhere = phrase.whole or (phrase.rest and excluded)
-    several = phrase.plural and phrase.unknown is not None and not command.question
+    several = phrase.plural and phrase.unknown is not None and command.mood != "question"
     quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere or several else "one")
-    if command.question and quantifier == "any":
+    if command.mood == "question" and quantifier == "any":
         quantifier = "all"
     if action and (name or type_hint or phrase.places or phrase.reference or phrase.any_device or command.property):
         confidence = PARTLY if phrase.unknown or phrase.feature else SURE

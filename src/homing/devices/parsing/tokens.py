@@ -149,7 +149,12 @@ def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[i
                     price = NAME_COST if token.is_a(Kind.NAME, Kind.PLACE) else KNOWN_COST
                     edges[start].append((price, replace(token, start=start, end=end)))
         edges[start] += [(KNOWN_COST, token) for token in _numbers(form, start)]
-        if form[start] in LEVELS and start > 0 and form[start - 1] in "到成为至" and form[start + 1 : start + 2] in ENDS:
+        if (
+            form[start] in LEVELS
+            and start > 0
+            and form[start - 1] in "到成为至"
+            and form[start + 1 : start + 2] in ENDS
+        ):
             end = start + 1 + (form[start + 1 : start + 2] in ("档", "速"))
             level = Token(form[start:end], frozenset({Kind.VALUE}), value=SpokenValue(text=LEVELS[form[start]]))
             edges[start].append((NAME_COST, replace(level, start=start, end=end)))
