@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from homing.chat import ChatModel
 from homing.config import ProviderSettings, Settings, refer
 from homing.database.lazy import LazyDatabase
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
@@ -16,6 +16,10 @@ from homing.models.choice import Models
 from homing.models.manager import AdapterOptions
 
 CACHE = "cache.db"
+
+
+if TYPE_CHECKING:
+    from homing.chat.http import HttpChat
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
@@ -76,7 +80,7 @@ def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProv
     return options.remembered(remote, by_kind=True)
 
 
-def named_chat(settings: Settings) -> ChatModel | None:
+def named_chat(settings: Settings) -> HttpChat | None:
     """The chat model that reads sentences to the home; None where the settings name none."""
     from homing.chat import DashScopeLLM, OllamaLLM, OpenAILLM
 
@@ -94,7 +98,7 @@ def named_chat(settings: Settings) -> ChatModel | None:
             f"devices.chat is written account/model, with an account from `providers` (known: {known}); "
             f"got {settings.devices.chat!r}"
         )
-    adapters: dict[str, Callable[..., ChatModel]] = {"ollama": OllamaLLM, "dashscope": DashScopeLLM}
+    adapters: dict[str, Callable[..., HttpChat]] = {"ollama": OllamaLLM, "dashscope": DashScopeLLM}
     more = {"base_url": provider.base_url} if provider.base_url else {}
     key = provider.api_key.get_secret_value()
     return adapters.get(provider.type.lower(), OpenAILLM)(model, api_key=key, **more)

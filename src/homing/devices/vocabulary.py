@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from homing.devices.device import Room
 from homing.devices.lexicon.things import MACHINE_TYPES, ROOM_CONCEPTS, TYPE_WORDS, TypeWord, floor_number
@@ -149,6 +150,7 @@ def _unique(places: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(places))
 
 
+@lru_cache(maxsize=10_000)
 def spoken(text: str) -> str:
     """The comparable form: lower case, simplified, half-width, contractions written out, no spaces beside Chinese.
 

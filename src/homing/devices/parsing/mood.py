@@ -63,10 +63,10 @@ _REPORTS = _any_of(
     rf"^(?:刚才|今天|昨天)?(?:{_WHO})(?!想|要|需|希望|的)(?:刚|又|也|都|就|先|再|已经|会|去|来|在|自己|一会儿)*(?:把|将|V|S)",
     rf"(?:^|[^帮给替请让叫])(?:{_WHO})(?:会|去|来|自己)|^(?:{_WHO})(?!想|要|需|希望|的|家)[^VDPNSTX,]{{1,4}}[DP]",
     r"\b(?:is|are|was|were|am|been|being|has|had|have (?:been|already|just|a|v)|did|does|v|seems?|looks?|feels?|"
-    r"sounds?|stays?|stayed|keeps|kept|leaves|left (?:the|my|it|on|all|D)|forgot|forgets|broke|broken|remembers?|always|"
-    r"usually|often|sometimes|already|ago|love|loves|hate|hates|likes?|think|thinks|guess|hopes?|wish|believe|noticed|saw|went|"
-    r"came|comes|got|gets|made|makes|goes|will|might|should|would|could|must|may|going to|about to|used to|he|she|they|"
-    r"someone|somebody|nobody|everyone|everybody|people|Vs)\b",
+    r"sounds?|stays?|stayed|keeps|kept|leaves|left (?:the|my|it|on|all|D)|forgot|forgets|broke|broken|remembers?|"
+    r"always|usually|often|sometimes|already|ago|love|loves|hate|hates|likes?|think|thinks|guess|hopes?|wish|"
+    r"believe|noticed|saw|went|came|comes|got|gets|made|makes|goes|will|might|should|would|could|must|may|going to|about to|used to|he|"
+    r"she|they|someone|somebody|nobody|everyone|everybody|people|Vs)\b",
     r"^(?:(?:and|but|so|yes|no|well) )*(?:i|we)(?: \w+)? (?:V|have|keep|leave)\b",
 )
 _WISHES = _any_of(

@@ -134,14 +134,16 @@ def lex(form: str, vocabulary: Vocabulary, *, without: frozenset[str] = frozense
 
 
 def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[int, list[tuple[float, Token]]]:
-    known, longest = _lexicon()
-    lengths = sorted({*range(1, longest + 1), *vocabulary.lengths}, reverse=True)
+    known, lengths = _lexicon()
+    own = vocabulary.lengths
     edges: dict[int, list[tuple[float, Token]]] = defaultdict(list)
     for start in range(len(form)):
         if form[start] == " ":
             edges[start].append((0.0, Token(" ", start=start, end=start + 1)))
             continue
-        for length in lengths:
+        if start > 0 and _latin(form[start]) and _latin(form[start - 1]):
+            continue
+        for length in sorted({*lengths.get(form[start], ()), *own}, reverse=True):
             end = start + length
             if end <= len(form) and _stands_alone(form, start, end) and form[start:end] not in without:
                 token = _word(form[start:end], vocabulary, known)
@@ -170,7 +172,7 @@ def _word(text: str, vocabulary: Vocabulary, known: dict[str, Token]) -> Token |
     """The token of one exact text, from the home and the lexicon together."""
     found = _reading(text, vocabulary, known)
     if found is None:
-        single = singular(text)
+        single = singular(text) if text[-1] == "s" else None
         found = _reading(single, vocabulary, known) if single else None
         if found is None and text.endswith(("ing", "ed")):
             return _inflected(text, known)
@@ -310,8 +312,8 @@ def _inside_unknown(tokens: list[Token]) -> list[Token]:
 
 
 @cache
-def _lexicon() -> tuple[dict[str, Token], int]:
-    """Every word of the lexicon, and the length of the longest."""
+def _lexicon() -> tuple[dict[str, Token], dict[str, frozenset[int]]]:
+    """Every word of the lexicon, and by first character how long they are, endings of English words included."""
     kinds: dict[str, set[Kind]] = defaultdict(set)
     groups = {
         Kind.ACTION: ACTIONS, Kind.CARRIER: CARRIERS, Kind.PARTICLE: PARTICLES, Kind.TYPE: TYPE_WORDS,
@@ -341,7 +343,10 @@ def _lexicon() -> tuple[dict[str, Token], int]:
         )
         for word, found in kinds.items()
     }
-    return tokens, max(map(len, tokens))
+    lengths: dict[str, set[int]] = defaultdict(set)
+    for word in tokens:
+        lengths[word[0]] |= {len(word) + more for more in range(5 if word.isascii() else 1)}
+    return tokens, {first: frozenset(found) for first, found in lengths.items()}
 
 
 def _named_value(word: str) -> SpokenValue | None:
