@@ -3,8 +3,8 @@
     python bench/devices.py [--sizes 100 1000 10000] [--rounds 5]
 
 Homes of ten commands a device, one room for every ten devices. The sizes take turns, one round each, so that whatever
-else the machine does meets all of them; medians of CPU time over all rounds are compared. Building the index and embedding the
-command texts are measured apart, and once more after one device was renamed.
+else the machine does meets all of them; medians of CPU time over all rounds are compared. Building the index and
+embedding the command texts are measured apart, and once more after one device was renamed.
 """
 
 from __future__ import annotations

@@ -127,58 +127,23 @@ QUESTION = _HOW_MANY | _split(
     "what time, the time, what day, how are you, weather",
 )
 STATES: dict[str, str] = {
-    **dict.fromkeys(
-        (
-            "开着",
-            "开着的",
-            "打开着",
-            "亮着",
-            "亮着的",
-            "打开的",
-            "开了",
-            "打开了",
-            "turned on",
-            "switched on",
-            "开紧",
-            "着紧",
-            "亮了",
-            "着咗",
-            "开住",
-            "开启的",
-            "开启着",
-            "启动了",
-            "开启了",
-            "有开",
+    word: state
+    for state, said in {
+        "on": _split(
+            "开着 开着的 打开着 亮着 亮着的 打开的 开了 打开了 开紧 着紧 亮了 着咗 开住 开启的 开启着 启动了 "
+            "开启了 有开 全开着 都开着",
+            "turned on, switched on",
         ),
-        "on",
-    ),
-    **dict.fromkeys(
-        (
-            "关着",
-            "关着的",
-            "关上的",
-            "关闭的",
-            "关好了",
-            "灭着",
-            "turned off",
-            "switched off",
-            "熄紧",
-            "关住",
-            "灭了",
-            "关掉的",
-            "闩住",
-            "关上了",
-            "关闭了",
-            "熄了",
+        "off": _split(
+            "关着 关着的 关上的 关闭的 关好了 灭着 熄紧 关住 灭了 关掉的 闩住 关上了 关闭了 熄了 全关着 都关着",
+            "turned off, switched off",
         ),
-        "off",
-    ),
-    **dict.fromkeys(("closed", "shut"), "closed"),
-    **dict.fromkeys(("opened",), "open"),
-    **dict.fromkeys(
-        ("锁着", "锁着的", "锁好了", "locked", "上锁了", "锁住的", "上锁的", "锁上了", "锁住了", "锁紧"), "locked"
-    ),
-    **dict.fromkeys(("unlocked", "没锁", "解锁了"), "unlocked"),
+        "closed": _split("", "closed, shut"),
+        "open": _split("", "opened"),
+        "locked": _split("锁着 锁着的 锁好了 上锁了 锁住的 上锁的 锁上了 锁住了 锁紧", "locked"),
+        "unlocked": _split("没锁 解锁了", "unlocked"),
+    }.items()
+    for word in said
 }
 """How a device is, not what it should do; outside a question the device is told to become so."""
 STATE_CONCEPTS: dict[str, frozenset[str]] = {
@@ -214,7 +179,7 @@ WHEN = _split(
     "明天 后天 今晚 明早 早上 晚上 中午 下午 凌晨 傍晚 如果 要是 假如 的时候 当 每天 每晚 每周 等会 等会儿 待会 "
     "等阵 一阵间 听日 琴日 寻日 今朝 听朝 "
     "待会儿 一会儿 一会后 稍后 过会儿 过一会 分钟后 小时后 秒后 之前 日落 日出 周末 时 昨天 等我 等到 等天黑 昨晚 "
-    "的话 一到 只要一 提醒 提醒我 定时",
+    "的话 一到 只要一 提醒 提醒我 定时 除非 万一 一旦",
     "an hour, half an hour, a minute, a while, a few minutes, a few hours, tomorrow, tonight, later, when, whenever, "
     "if, unless, until, every day, every night, every morning, at noon, at midnight, sunset, sunrise, "
     "in the morning, remind me, remind, "

@@ -33,7 +33,7 @@ _ASKS = _any_of(
     r"\b(?:tell me|know|see|check|find out|wonder\w*|ask) (?:if|whether|what|which|how|who|why|where|when)\b",
     r"\b(?:how many|how much|whether)\b",
     r"吗|么(?:$|\?)|是不是|是否|有没有|有冇|系咪|是咪|会不会|几(?!乎)|多少|哪(?!.{0,2}都)|谁(?!都)|什么(?!都)|为何|怎|咋|如何|啥(?!都)|乜(?!都)|点解|点样|边(?:个|度|盏|间)|"
-    r"何时|多久|有任何|干嘛|干啥|干吗|做乜|([VSD])(?:不|没|唔)\1|(?:没|没有|未|(?<!要)不|冇)[啊呀呢]?$|V了不",
+    r"何时|多久|有任何|D(?:能|可以)V吗|干嘛|干啥|干吗|做乜|([VSD])(?:不|没|唔)\1|(?:没|没有|未|(?<!要)不|冇)[啊呀呢]?$|V了不",
 )
 _ABOUT_SOMETHING_ELSE = _any_of(
     r"^(?:(?:so|and|but) )?(?:who|whose|when|how (?:do|can|should|to|come)|should|shall|can i|could i|may|"
@@ -53,20 +53,21 @@ _FORBIDS = _any_of(
 _QUOTES = _any_of(
     r"\b(?:said|says|say|saying|told|tells|asked|asks|shouted|whispered|yelled|wrote|reads|mentioned|claims?|claimed|"
     r"suggested|reminded|heard|called out|according to)\b",
-    r"听说|据说|写着|写道|提到|回答|(?:说|讲|话|喊|念|(?<!请)问)(?=.*[VST])",
+    r"听说|据说|写|提到|回答|(?:说|讲|话|喊|念|(?<!请)问)(?=.*[VST])",
     rf"(?:{_WHO}|谁|老板|医生).{{0,3}}(?:叫|让|要|告诉|吩咐|提醒|喊)(?:我|他|她|佢|大家)",
 )
 _REPORTS = _any_of(
     r"已经|已(?=V|S|被|把)|刚|啱|方才|一直|正在|仍|昨|琴日|寻日|前天|上次|之前|曾|从来|总是|老是|经常|有时|每次|整晚|整夜|成晚|成日|忘|唔记得|"
     r"坏|居然|竟然|原来|好像|似乎|可能|大概|也许|应该|打算|准备|本来|差点|有人|被|过了|完了|着呢|仲|紧$|(?:是|系).*的呢?$|(?:是|系)[VSN]|"
-    r"[VT](?:了|咗|过)(?:一|半|好|很|整|几|成|N|D)|V过|[没未冇](?=[VS])|[唔不](?=S)",
+    r"[VT](?:了|咗|过)(?:一|半|好|很|整|几|成|N|D)|V过|[没未冇](?=[VS])|[唔不](?=S)|"
+    r"虽然|既然|因为|即使|尽管|才|又(?=V|把|N)|该(?=V)|自己(?=V)|N(?=V(?:了|咗))|(?<![帮给替请])我(?=V(?:了|咗|$))|^[DP的]*给V$|让我(?!们)",
     rf"^(?:刚才|今天|昨天)?(?:{_WHO})(?!想|要|需|希望|的)(?:刚|又|也|都|就|先|再|已经|会|去|来|在|自己|一会儿)*(?:把|将|V|S)",
     rf"(?:^|[^帮给替请让叫])(?:{_WHO})(?:会|去|来|自己)|^(?:{_WHO})(?!想|要|需|希望|的|家)[^VDPNSTX,]{{1,4}}[DP]",
     r"\b(?:is|are|was|were|am|been|being|has|had|have (?:been|already|just|a|v)|did|does|v|seems?|looks?|feels?|"
     r"sounds?|stays?|stayed|keeps|kept|leaves|left (?:the|my|it|on|all|D)|forgot|forgets|broke|broken|remembers?|"
     r"always|usually|often|sometimes|already|ago|love|loves|hate|hates|likes?|think|thinks|guess|hopes?|wish|"
-    r"believe|noticed|saw|went|came|comes|got|gets|made|makes|goes|will|might|should|would|could|must|may|going to|about to|used to|he|"
-    r"she|they|someone|somebody|nobody|everyone|everybody|people|Vs)\b",
+    r"believe|noticed|saw|went|came|comes|got|gets|made|makes|goes|will|might|should|would|could|must|may|"
+    r"going to|about to|used to|he|she|they|someone|somebody|nobody|everyone|everybody|people|Vs|let me)\b|^V is\b",
     r"^(?:(?:and|but|so|yes|no|well) )*(?:i|we)(?: \w+)? (?:V|have|keep|leave)\b",
 )
 _WISHES = _any_of(
@@ -76,14 +77,14 @@ _WISHES = _any_of(
 )
 _IMPERATIVE = re.compile(
     r"(?:(?:please|now|just|then|also|and|hey|ok|okay|so|D|P|kindly|go|quickly|in the|on the) )*"
-    r"(?:V|stop|check|show|query|read|report|get)\b"
+    r"(?!V is\b)(?:V|stop|check|show|query|read|report|get)\b"
 )
 
 
 def quotes_a_command(raw: str) -> bool:
-    """Whether words stand in quotation marks beside others: he said “turn it off”."""
+    """Whether words stand in quotation marks: he said “turn it off”."""
     found = _QUOTED.search(raw)
-    return found is not None and len(found[0]) < len(raw.strip(" .。!！?？"))
+    return found is not None
 
 
 def pattern_of(tokens: Sequence[Token]) -> str:
@@ -127,7 +128,7 @@ def mood_of(tokens: Sequence[Token], *, asks: bool = False) -> Mood:
     wishes = _WISHES.search(pattern) is not None
     if _QUOTES.search(pattern):
         return "quotation"
-    polite = request or (wishes and verb)
+    polite = (request or (wishes and verb)) and re.search(r"D(?:能|可以)V吗", pattern) is None
     if _ASKS.search(_POLITE.sub("", pattern) if polite else pattern):
         return "question"
     if _FORBIDS.search(_POLITE.sub("", pattern)):
@@ -140,7 +141,7 @@ def mood_of(tokens: Sequence[Token], *, asks: bool = False) -> Mood:
         return "statement"
     if marked and _REPORTS.search(pattern) and not (wishes or request):
         return "statement"
-    return "question" if asks and not polite and not imperative and not verb else "command"
+    return "question" if asks and not polite and not (imperative and pattern.isascii()) else "command"
 
 
 def is_clear(tokens: Sequence[Token]) -> bool:
