@@ -12,6 +12,7 @@ from homing.engine.search import HybridOptions, search
 from homing.records import Metadata, Retrieved, VectorRecord
 
 if TYPE_CHECKING:
+    from homing.chat.http import HttpChat
     from homing.database import Database
     from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
@@ -197,12 +198,23 @@ class Homing:
         return KnowledgeBase(name, store=store, embedder=self.models, options=hybrid, documents=documents)
 
     @cached_property
+    def _reader(self) -> HttpChat | None:
+        """The chat model that reads sentences to the home, where the settings name one."""
+        from homing.resolve import named_chat
+
+        return named_chat(self.settings)
+
+    @cached_property
     def devices(self) -> SavedDevices:
         """The home that was loaded into this folder, and how it is asked."""
         from homing.devices.saved import SavedDevices
 
         return SavedDevices(
-            self.database, embedder=self.models.embedder_to_keep(), vector_deadline=self.settings.search.deadline
+            self.database,
+            embedder=self.models.embedder_to_keep(),
+            chat=self._reader,
+            deadline=self.settings.devices.deadline,
+            vector_deadline=self.settings.search.deadline,
         )
 
     @cached_property
@@ -247,6 +259,8 @@ class Homing:
 
     def close(self) -> None:
         """Embed what was remembered and still waits, and let go of the files. What was written is on disk already."""
+        if (reader := self.__dict__.get("_reader")) is not None:
+            reader.close()
         if "documents" in self.__dict__:
             self.documents.close()
         if "engine" in self.__dict__:

@@ -85,6 +85,17 @@ class SearchSettings(Section):
     deadline: float = Field(5.0, gt=0, description="seconds that an answer waits for a leg")
 
 
+class DevicesSettings(Section):
+    """How sentences to the home are read."""
+
+    chat: str = Field(
+        "",
+        description="a chat model that reads them first, `account/model` with a name from `providers`, or "
+        "`ollama/model`; empty: the rules alone",
+    )
+    deadline: float = Field(1.0, gt=0, description="seconds that the chat model may take before the rules answer")
+
+
 class ServerSettings(Section):
     """How `homing serve` listens, and what it takes from one caller."""
 
@@ -117,6 +128,7 @@ class Settings(Section):
     proxy: str = Field("", description="HTTP proxy for remote providers; `HTTPS_PROXY` counts where this is not set")
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
+    devices: DevicesSettings = DevicesSettings()
     server: ServerSettings = ServerSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
 

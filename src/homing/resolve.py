@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from homing.config import Settings, refer
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from homing.config import ProviderSettings, Settings, refer
 from homing.database.lazy import LazyDatabase
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
 from homing.embedders.provider import EmbeddingProvider
@@ -13,6 +16,10 @@ from homing.models.choice import Models
 from homing.models.manager import AdapterOptions
 
 CACHE = "cache.db"
+
+
+if TYPE_CHECKING:
+    from homing.chat.http import HttpChat
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
@@ -71,6 +78,30 @@ def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProv
         dimensions=embedding.dimensions,
     )
     return options.remembered(remote, by_kind=True)
+
+
+def named_chat(settings: Settings) -> HttpChat | None:
+    """The chat model that reads sentences to the home; None where the settings name none."""
+    from homing.chat import DashScopeLLM, OllamaLLM, OpenAILLM
+
+    account, _, model = settings.devices.chat.partition("/")
+    if not account:
+        return None
+    provider = settings.providers.get(account) or (
+        ProviderSettings.model_validate({"type": "ollama", "base_url": settings.embedding.local.base_url})
+        if account == "ollama"
+        else None
+    )
+    if provider is None or not model:
+        known = ", ".join(["ollama", *settings.providers])
+        raise ConfigError(
+            f"devices.chat is written account/model, with an account from `providers` (known: {known}); "
+            f"got {settings.devices.chat!r}"
+        )
+    adapters: dict[str, Callable[..., HttpChat]] = {"ollama": OllamaLLM, "dashscope": DashScopeLLM}
+    more = {"base_url": provider.base_url} if provider.base_url else {}
+    key = provider.api_key.get_secret_value()
+    return adapters.get(provider.type.lower(), OpenAILLM)(model, api_key=key, **more)
 
 
 def embedding_backend(settings: Settings) -> Backend:

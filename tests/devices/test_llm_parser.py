@@ -6,12 +6,17 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import homing
 from homing.chat import OllamaLLM, OpenAILLM
+from homing.config import Settings
 from homing.devices import DeviceRetriever, load_home, parse, parse_all
+from homing.errors import ConfigError
+from homing.resolve import named_chat
 from tests.chat.loopback import ChatServer
 from tests.devices.homes import EXAMPLES
 
@@ -154,3 +159,65 @@ def test_a_home_is_asked_through_the_model(server: ChatServer) -> None:
     assert answer.ir.parser == "llm"
     assert [device.id for device in answer.devices] == ["light.study_desk", "light.study_main"]
     assert server.requests[0]["format"]["properties"]["commands"]
+
+
+def test_what_a_reading_lost_is_taken_from_the_words(server: ChatServer, chat: OpenAILLM) -> None:
+    lost = {"scope_include": [], "quantifier": "one", "action": "设置亮度", "property": "brightness"}
+    server.answers = [commands(lost), commands({"scope_include": [], "quantifier": "one"})]
+    ir = parse("把卧室的灯调到30%", rooms=["卧室", "客厅"], chat=chat)
+    assert (ir.parser, ir.scope_include) == ("llm", ("卧室",))
+    assert ir.value is not None
+    assert ir.value.number == 30
+    ir = parse("打开除卧室以外的灯", rooms=["卧室", "客厅"], chat=chat)
+    assert (ir.parser, ir.scope_exclude, ir.quantifier) == ("llm", ("卧室",), "except")
+
+
+@pytest.mark.parametrize("text", ["卧室的灯是开着的", "卧室的灯开着吗", "他说把卧室的灯打开"])
+def test_a_reading_never_makes_a_command_of_what_is_none(text: str, server: ChatServer) -> None:
+    home = load_home(EXAMPLES / "loft.json")
+    server.key = ""
+    server.answers = [commands({"scope_include": ["主卧"], "type_hint": "light"})] * 2
+    with closing(OllamaLLM("qwen3", base_url=server.url)) as model:
+        answer = DeviceRetriever(home.devices, home.rooms, chat=model).ask(text.replace("卧室", "主卧"))
+    assert answer.decision != "act"
+
+
+def test_an_empty_reading_and_an_unsure_one_do_not_act(server: ChatServer) -> None:
+    home = load_home(EXAMPLES / "loft.json")
+    server.key = ""
+    server.answers = ["{}", commands({"scope_include": ["书房"], "type_hint": "light", "confidence": 0.2})]
+    with closing(OllamaLLM("qwen3", base_url=server.url)) as model:
+        retriever = DeviceRetriever(home.devices, home.rooms, chat=model)
+        assert retriever.ask("打开书房的灯").decision == "refuse"
+        unsure = retriever.ask("打开书房的灯")
+    assert unsure.decision == "confirm"
+    assert unsure.question
+
+
+def test_a_dead_model_is_asked_once(server: ChatServer, chat: OpenAILLM) -> None:
+    home = load_home(EXAMPLES / "loft.json")
+    server.answers = [503]
+    retriever = DeviceRetriever(home.devices, home.rooms, chat=chat)
+    for _ in range(3):
+        assert retriever.ask("打开书房的灯").decision == "act"
+    assert len(server.requests) == 1
+
+
+def test_the_settings_name_the_model_that_reads(server: ChatServer, tmp_path: Path) -> None:
+    server.key = ""
+    server.answers = [commands({"scope_include": ["书房"], "type_hint": "light"})] * 2
+    accounts = {"mine": {"type": "openai", "base_url": server.url + "/v1"}}
+    for number, name in enumerate(("mine/gpt-test", "ollama/qwen3")):
+        settings = Settings.model_validate(
+            {
+                "providers": accounts,
+                "devices": {"chat": name, "deadline": 20},
+                "embedding": {"local": {"base_url": server.url}},
+            }
+        )
+        with homing.open(tmp_path / str(number), settings=settings) as app:
+            app.devices.load(EXAMPLES / "loft.json")
+            assert app.devices.ask("打开书房的灯").ir.parser == "llm"
+    assert server.paths == ["/v1/chat/completions", "/api/chat"]
+    with pytest.raises(ConfigError, match=r"devices\.chat"):
+        named_chat(Settings.model_validate({"devices": {"chat": "gpt"}}))

@@ -19,7 +19,7 @@ ROWS = [
 def test_a_sentence_means_these_devices_and_this_command(row: dict[str, Any]) -> None:
     answer = example(row["home"]).ask(row["text"], room=row.get("room"))
     assert {device.id for device in answer.devices} == set(row["devices"])
-    acting = [c for step in answer.steps if step.decision == "act" for c in step.candidates]
+    acting = [c for step in answer.steps if step.decision in ("act", "confirm") for c in step.candidates]
     if "command" in row:
         assert {candidate.command.id for candidate in acting if candidate.command} == {row["command"]}
     if "value" in row:

@@ -12,7 +12,7 @@ import typer
 from homing.cli.calls import Answer, Data, answers, calling, checked, group
 from homing.cli.lazy import devices
 from homing.cli.output import console, counted, print_table, say
-from homing.errors import NotFound
+from homing.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from homing.devices import DeviceRetriever
@@ -102,6 +102,43 @@ def repl(room: RoomName = None, home: HomeFile = None, explain: Explain = False,
             _show(answer, explain=explain)
 
 
+@app.command(name="eval")
+@answers("homing.devices.evaluation:Evaluation[]")
+def measure(
+    homes: Annotated[
+        list[Path], typer.Argument(help="Folders with a home and eval.jsonl, its sentences and what they mean.")
+    ],
+) -> Answer:
+    """Measure how often a sentence is understood exactly, and how often it would move the wrong thing.
+
+    `wrong acts` are sentences that would move a device they do not mean, or without being asked first.
+    """
+    return evaluate_homes(homes)
+
+
+def evaluate_homes(homes: list[Path]) -> Answer:
+    """Asks the sentences of homes, and shows a table and what was missed."""
+    from homing.devices.evaluation import evaluate
+
+    if not homes:
+        raise InvalidArgument("name the folders of the homes, e.g. homing devices eval homes/villa")
+    results = [evaluate(home) for home in homes]
+
+    def show() -> None:
+        rows = []
+        for one in results:
+            shares = (f"{share:.4f}" for share in (one.exact, one.wrong, one.refused, one.direction))
+            rows.append((one.name, one.sentences, *shares, one.wrong_acts))
+            rows += [(f"  {kind}", "", f"{share:.4f}", "", "", "", "") for kind, share in one.kinds.items() if kind]
+        print_table(("home", "sentences", "exact", "wrong device", "not acted", "right direction", "wrong acts"), rows)
+        for one in results:
+            for miss in one.misses:
+                meant = f"{list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"
+                say(f"{one.name}: {miss.sentence} → {meant}")
+
+    return Answer(results, show)
+
+
 @contextmanager
 def _home(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | SavedDevices]:
     """The home of a file, or the one that was loaded."""
@@ -114,12 +151,19 @@ def _home(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | Sa
     from homing.config import load as load_settings
     from homing.database.lazy import LazyDatabase
     from homing.devices import DeviceRetriever, load_home
-    from homing.resolve import open_models
+    from homing.resolve import named_chat, open_models
 
     read, settings = load_home(home), load_settings().settings
     with closing(LazyDatabase(settings.database)) as database:
         embedder = open_models(settings, database).embedder_to_keep()
-        yield DeviceRetriever(read.devices, read.rooms, embedder=embedder, vector_deadline=settings.search.deadline)
+        yield DeviceRetriever(
+            read.devices,
+            read.rooms,
+            embedder=embedder,
+            chat=named_chat(settings),
+            deadline=settings.devices.deadline,
+            vector_deadline=settings.search.deadline,
+        )
 
 
 def _show(answer: DeviceAnswerOut, *, explain: bool) -> None:
@@ -141,6 +185,8 @@ def _show(answer: DeviceAnswerOut, *, explain: bool) -> None:
         if rows:
             headings = ("device", "name", "room", "command", "score", "reasons")
             print_table(headings, rows, whole=headings[:5])
+        if explain or step.decision in ("confirm", "answer"):
+            out.print(Text(f"{step.decision} ({step.ir['mood']})", "bold"))
         if step.question:
             out.print(Text.assemble((f"{step.hint} ", "bold yellow"), step.question))
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Answer, answers, mode_of, required
-from homing.cli.output import console, print_table, progress, say
+from homing.cli.devices import evaluate_homes
+from homing.cli.output import console, progress, say
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def evaluate(
     often exactly the right devices were chosen, a wrong one was chosen, or the sentence was refused.
     """
     if str(sets[0]) == DEVICES:
-        return _evaluate_devices(sets[1:])
+        return evaluate_homes(sets[1:])
     from homing.evaluation.compare import Demand, compare
     from homing.evaluation.golden import read_golden
     from homing.evaluation.result import save_result
@@ -134,27 +135,6 @@ def _weights(text: str) -> tuple[float, float]:
         return float(vector), float(keyword)
     except ValueError:
         raise InvalidArgument(f"weights are written vector:keyword, e.g. 0.7:0.3; got {text!r}") from None
-
-
-def _evaluate_devices(homes: list[Path]) -> Answer:
-    from homing.devices.evaluation import evaluate as evaluate_home
-
-    if not homes:
-        raise InvalidArgument("name the folders of the homes, e.g. homing eval devices homes/villa")
-    results = [evaluate_home(home) for home in homes]
-
-    def show() -> None:
-        rows = [
-            (one.name, one.sentences, *(f"{share:.4f}" for share in (one.exact, one.wrong, one.refused, one.direction)))
-            for one in results
-        ]
-        print_table(("home", "sentences", "exact", "wrong device", "refused", "right direction"), rows)
-        for one in results:
-            for miss in one.misses:
-                meant = f"{list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"
-                say(f"{one.name}: {miss.sentence} → {meant}")
-
-    return Answer(results, show)
 
 
 def _show(result: Evaluation, out: Console) -> None:

@@ -1,25 +1,31 @@
-"""Whether to act, to ask or to refuse: what a QueryIR does to the devices of a home.
+"""Whether to act, to confirm, to ask, to answer or to refuse: what a QueryIR does to the devices of a home.
 
-Nothing acts that was not understood, that is forbidden or for another time, or that could mean several devices.
+Nothing acts that is no command, was not understood, is forbidden or for another time, or could mean several devices.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from homing.devices.answer import NAME_HIT, Candidate, Decision, DialogueState, Hint, Step, question_for
-from homing.devices.candidates import recall_within, scope_of, type_word
+from homing.devices.candidates import excluded_by, recall_within, scope_of, type_word
 from homing.devices.home import Home
+from homing.devices.lexicon.actions import CANONICAL, canonical
 from homing.devices.lexicon.things import ALWAYS_ASK
-from homing.devices.lexicon.values import PROPERTY_TYPES
-from homing.devices.matching import filter_by_capability, fit, takes_values
-from homing.devices.query import LAST_MENTIONED, QueryIR
+from homing.devices.lexicon.values import PROPERTY_TYPES, PROPERTY_WORDS
+from homing.devices.matching import filter_by_capability, fit, own_commands, shares_words, takes_values
+from homing.devices.query import LAST_MENTIONED, REST, QueryIR, SpokenValue
+from homing.devices.risk import needs_confirmation
 from homing.devices.similarity import SimilarityFunc, command_meaning, meaning_of
-from homing.devices.vocabulary import is_chinese
+from homing.devices.vocabulary import is_chinese, spoken
 
-NOT_SWITCHED = ALWAYS_ASK | {"cover"}
+NOT_SWITCHED = (ALWAYS_ASK - {"oven"}) | {"cover", "scene", "script", "vacuum", "lawn_mower", "drying_rack"}
 """What a sentence must name to move: "everything" does not mean them."""
+SCENES = frozenset({"scene", "script"})
+_ALL = re.compile(r"\b(?:all|every|each|everything|others?|rest)\b|所有|全|都|其|每|各|晒|除")
+_EVERYWHERE = re.compile("所有|全部|每|家|整|一切|统统|通通|各")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,48 +36,159 @@ class Acting:
     similar: SimilarityFunc | None
     threshold: float
 
-    def step(self, ir: QueryIR, state: DialogueState, room: str | None) -> Step:
-        """What one command comes to, said in this room after what was said before."""
+    def step(self, ir: QueryIR, state: DialogueState, room: str | None, *, confirmed: bool = False) -> Step:
+        """What one command comes to, said in this room after what was said before; `confirmed` by the speaker."""
+        if ir.mood in ("statement", "quotation"):
+            return _undone("refuse", ir, "not_a_command")
         if ir.negated or ir.deferred:
             return _undone("refuse", ir, "negated" if ir.negated else "deferred")
+        if ir.mood == "question" and "query" not in meaning_of(ir.action).concepts:
+            ir = ir.model_copy(update={"action": CANONICAL["query"][0 if is_chinese(ir.raw) else 1], "value": None})
+        ir = ir if ir.action else self._implied(ir)
         if not ir.action:
-            return _undone("refuse", ir, "not_understood")
+            known = ir.type_hint is not None or bool(ir.name_hint and self.home.names.find(ir.name_hint))
+            return _undone("ask" if known and ir.mood == "command" else "refuse", ir, "not_understood")
+        if REST in ir.references and "here" in ir.references and room:
+            away = ir.model_copy(update={"references": (), "scope_exclude": (room,), "quantifier": "except"})
+            return self.step(away, state, room, confirmed=confirmed)
         place_needed = "here" in ir.references and not ir.scope_include
         if place_needed and room is None:
             return _undone("ask", ir, "unknown_room", what="这里" if is_chinese(ir.raw) else "here")
         scoped = ir.model_copy(update={"scope_include": (room,)}) if place_needed and room else ir
+        if ir.mood == "complaint" and room and not scoped.scope_include:
+            scoped = ir.model_copy(update={"scope_include": (room,)})
         scope = scope_of(self.home, scoped)
         for place in scope.unknown_places:
             near = self.home.vocabulary.near_places(place) or [known.name for known in self.home.rooms]
             return _undone("ask", ir, "unknown_room", what=place, offers=near)
         for stranger in scope.unknown_exclusions:
             return _undone("ask", ir, "unknown_device", what=stranger, offers=self._near(stranger))
-        bare = ir.says_no_object()
+        if REST in ir.references:
+            return self._rest(scoped, state, room, scope.ids, confirmed)
+        if "clean" in meaning_of(ir.action).concepts and scoped.scope_include:
+            return self._clean(scoped, scope.ids, confirmed)
+        implied = ir.type_hint is not None and ir.type_word is None and ir.name_hint is None and not ir.scope_include
+        if ir.says_no_object() and not state.last and LAST_MENTIONED not in ir.references:
+            if ir.quantifier == "all" and room and not ir.property:
+                return self.step(ir.model_copy(update={"scope_include": (room,)}), state, room, confirmed=confirmed)
+            robots = self._only_ones(ir)
+            if robots:
+                return self._decide(scoped, robots, False, confirmed)
+        bare = ir.says_no_object() or (implied and bool(state.last) and ir.value is None)
+        if LAST_MENTIONED in ir.references and not state.last and not ir.type_hint:
+            # Nothing was spoken of: in "make it warmer" and "turn it up" it is the room, or what plays in it.
+            about = ir.property or (
+                "volume" if meaning_of(ir.action).concepts <= {"up", "down"} and not ir.value else None
+            )
+            if about and room and not ir.name_hint:
+                plain = ir.model_copy(update={"references": (), "scope_include": (room,), "property": about})
+                found = recall_within(self.home, plain, frozenset(self.home.in_place(room) or ()))
+                if len(found) == 1 or (found and ir.property):
+                    return self._decide(plain, found, True, confirmed)
         if LAST_MENTIONED in ir.references or bare:
-            referred = self._refer(scoped, state, room, scope.ids)
+            plain = scoped.model_copy(update={"type_hint": None}) if implied else scoped
+            referred = self._refer(plain, state, room, scope.ids, confirmed)
             silent = bare and LAST_MENTIONED not in ir.references
-            if referred.decision == "act" or not (silent and (ir.property or ir.value)):
+            if referred.decision in ("act", "confirm") or not (silent and (ir.property or ir.value or implied)):
                 return referred
         candidates = self._recall(scoped, room, scope.ids)
         if not candidates:
-            what = ir.name_hint or ir.type_word or ir.type_hint or ir.raw
-            return _undone("ask", ir, "unknown_device", what=what, offers=self._near(ir.name_hint))
-        return self._decide(scoped, candidates, bool(scoped.scope_include) or self._in_room(candidates, room))
+            if ir.mood == "complaint":
+                return _undone("refuse", ir, "not_a_command")
+            what = ir.name_hint or ir.type_word or self._kind(ir) or ir.raw
+            where = "、".join(scoped.scope_include) if is_chinese(ir.raw) else ", ".join(scoped.scope_include)
+            near = self._near(ir.name_hint)
+            idle = "query" in meaning_of(ir.action).concepts and not (near or ir.type_hint or scoped.scope_include)
+            return _undone("refuse" if idle else "ask", ir, "unknown_device", what=what, where=where, offers=near)
+        group = bool(scoped.scope_include) or self._in_room(candidates, room)
+        return self._decide(scoped, candidates, group, confirmed)
+
+    def _implied(self, ir: QueryIR) -> QueryIR:
+        """A scene is started by its name, and a command of its own verb by what it says: 喂猫 is 投喂宠物."""
+        if ir.mood != "command":
+            return ir
+        named = [match.device_id for match in self.home.names.find(ir.name_hint)] if ir.name_hint else []
+        if named and all(self.home.placed[device_id].type in SCENES for device_id in named):
+            return ir.model_copy(update={"action": CANONICAL["on"][0 if is_chinese(ir.raw) else 1]})
+        if named or ir.scope_include or ir.type_hint:
+            return ir
+        device = own_commands(self.home.devices, ir.raw, self.similar)
+        return ir if device is None else ir.model_copy(update={"action": ir.raw, "name_hint": device.name})
+
+    def _kind(self, ir: QueryIR) -> str | None:
+        """How the kind of device, or the property, that was looked for is said."""
+        words = PROPERTY_WORDS.get(ir.property or "")
+        return words[0 if is_chinese(ir.raw) else 1] if words else ir.type_hint
 
     def _recall(self, ir: QueryIR, room: str | None, ids: frozenset[str]) -> list[Candidate]:
         """The speaker's room decides between candidates, but rules none out that the sentence names uniquely."""
         found = recall_within(self.home, ir, ids)
-        if room is None or ir.scope_include or ir.quantifier in ("all", "except") or len(found) < 2:
+        whole = ir.quantifier in ("all", "except") and not self._only_here(ir, room)
+        if room is None or ir.scope_include or whole or len(found) < 2:
             return found
         here = self.home.in_place(room) or set()
         near = [candidate for candidate in found if candidate.device.id in here]
         return near or found
 
+    def _only_here(self, ir: QueryIR, room: str | None) -> bool:
+        """全都关了 and 把灯都关了, said in a room, mean that room; 所有 and "all" mean the home."""
+        return (
+            room is not None
+            and ir.quantifier == "all"
+            and is_chinese(ir.raw)
+            and not _EVERYWHERE.search(spoken(ir.raw))
+        )
+
     def _in_room(self, candidates: list[Candidate], room: str | None) -> bool:
         here = self.home.in_place(room) if room else None
         return bool(here) and all(candidate.device.id in (here or ()) for candidate in candidates)
 
-    def _refer(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str]) -> Step:
+    def _rest(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool) -> Step:
+        """其他的关掉: the devices of the same kind beside those that were spoken of, or that stay as they are."""
+        kept = set[str]().union(*(excluded_by(self.home, item) or set() for item in ir.scope_exclude)) or set(
+            state.last
+        )
+        known = [self.home.placed[device_id] for device_id in kept if device_id in self.home.placed]
+        if not known:
+            return _undone("ask", ir, "unknown_device", what=ir.type_word or ir.raw)
+        if not ir.scope_include:
+            around = {room} if room else {placed.room for placed in known if placed.room}
+            ids = ids & frozenset().union(*(self.home.in_place(place) or set() for place in around if place))
+        types = {placed.type for placed in known}
+        plain = ir.model_copy(update={"references": (), "quantifier": "all", "name_hint": None})
+        if plain.type_hint is None:
+            plain = plain.model_copy(update={"type_hint": sorted(types)[0]})
+        return self._decide(plain, recall_within(self.home, plain, ids - kept), True, confirmed)
+
+    def _clean(self, ir: QueryIR, ids: frozenset[str], confirmed: bool) -> Step:
+        """清扫厨房: the robot goes where it is told, wherever it stands; one that cannot be told must stand there."""
+        plain = ir.model_copy(update={"scope_include": (), "type_hint": ir.type_hint or "vacuum"})
+        robots = recall_within(self.home, plain, self.home.ids)
+        there = [candidate for candidate in robots if candidate.device.id in ids]
+        area = plain.model_copy(
+            update={
+                "property": "area",
+                "action": canonical(frozenset({"clean"}), None, "area", is_chinese(ir.raw)),
+                "value": SpokenValue(text=", ".join(ir.scope_include)),
+            }
+        )
+        told = self._able(area, there or robots)
+        if told:
+            return self._decide(area, told, bool(there), confirmed)
+        if not there:
+            what = ir.type_word or self._kind(ir) or ir.raw
+            return _undone("ask", ir, "unknown_device", what=what, where=", ".join(ir.scope_include))
+        return self._decide(plain, there, True, confirmed)
+
+    def _only_ones(self, ir: QueryIR) -> list[Candidate]:
+        """回去充电, "disarm": what only one kind of device does needs no name."""
+        if not meaning_of(ir.action).concepts & {"dock", "arm", "disarm"}:
+            return []
+        types = ("vacuum", "lawn_mower", "alarm")
+        ids = [device_id for name in types for device_id in sorted(self.home.by_type.get(name, ()))]
+        return self._able(ir, [Candidate(self.home.placed[i].device, 0.7) for i in ids])
+
+    def _refer(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool) -> Step:
         """那个, it, or nothing at all: what was last spoken of, narrowed by whatever else was said."""
         word = type_word(self.home, ir)
         last = [i for i in state.last if i in self.home.placed and i in ids]
@@ -80,15 +197,17 @@ class Acting:
         if not last:
             if word is not None and room is not None:
                 plain = ir.model_copy(update={"references": ()})
-                return self._decide(plain, self._recall(plain, room, ids), True)
+                return self._decide(plain, self._recall(plain, room, ids), True, confirmed)
             return _undone("ask", ir, "no_reference")
         found = [
             Candidate(self.home.placed[i].device, 0.9, (NAME_HIT,), explanation="was last mentioned") for i in last
         ]
-        return self._decide(ir, found, True)
+        return self._decide(ir, found, True, confirmed)
 
-    def _decide(self, ir: QueryIR, candidates: list[Candidate], group: bool) -> Step:
+    def _decide(self, ir: QueryIR, candidates: list[Candidate], group: bool, confirmed: bool) -> Step:
         members = self._members(candidates)
+        if members and all(self._type(candidate) in SCENES for candidate in members):
+            ir = _started(ir)
         able = self._able(ir, members)
         if not able:
             names = [candidate.device.name for candidate in candidates]
@@ -100,13 +219,34 @@ class Acting:
                 able = able[:1]
             else:
                 return _undone("ask", ir, "multiple_close_matches", offers=self._distinct_names(able), candidates=able)
+        if "query" in meaning_of(ir.action).concepts:
+            return Step(ir, "answer", tuple(able))
         if _lacks_value(ir, able):
             return _undone("ask", ir, "missing_value", candidates=able)
         for candidate in able:
             allowed = _refused_value(ir, candidate)
             if allowed is not None:
                 return _undone("refuse", ir, "value_out_of_range", what=allowed, candidates=able)
+        if ir.mood == "complaint" and not confirmed:
+            return _undone("ask", ir, "complaint", what=self._told(ir, able), candidates=able)
+        if not confirmed and (not _is_plain(ir, able) or any(self._risky(candidate) for candidate in able)):
+            return _undone("confirm", ir, "confirm", what=self._told(ir, able), candidates=able)
         return Step(ir, "act", tuple(able))
+
+    def _risky(self, candidate: Candidate) -> bool:
+        return needs_confirmation(self.home.placed[candidate.device.id], candidate.command)
+
+    def _told(self, ir: QueryIR, able: list[Candidate]) -> str:
+        """What would be done, in words: 解锁大门; unlock the Front Door."""
+        chinese = is_chinese(ir.raw)
+        names = self._distinct_names(able)
+        listed = ("、" if chinese else ", ").join(names[:6]) + ("…" if len(names) > 6 else "")
+        does = meaning_of(ir.action).concepts
+        command = able[0].command
+        if command is not None and not does & {"set", "up", "down"}:
+            does = command_meaning(command).concepts & does or command_meaning(command).concepts or does
+        verb = canonical(does, PROPERTY_WORDS.get(ir.property or ""), ir.property, chinese) or ir.action
+        return f"{verb}{listed}" if chinese else f"{verb} {listed}"
 
     def _able(self, ir: QueryIR, candidates: list[Candidate]) -> list[Candidate]:
         able = filter_by_capability(candidates, ir, similarity_func=self.similar, threshold=self.threshold)
@@ -124,10 +264,12 @@ class Acting:
     def _means_everything(self, ir: QueryIR, candidate: Candidate) -> bool:
         """Turning everything off closes no curtain and unlocks no door; opening everything opens covers, no lights."""
         asked, type_name = meaning_of(ir.action).concepts, self._type(candidate)
+        if type_name in SCENES or self._risky(candidate):
+            return False
         if asked & {"on", "off"}:
             return type_name not in NOT_SWITCHED
         if asked & {"open", "close"}:
-            return type_name == "cover"
+            return False
         if type_name in ALWAYS_ASK and "lock" not in asked:
             return False
         return candidate.command is not None and bool(asked & command_meaning(candidate.command).concepts)
@@ -178,10 +320,25 @@ class Acting:
         ]
 
 
+def _is_plain(ir: QueryIR, able: list[Candidate]) -> bool:
+    """Whether it has the form of a command, and a verb that is known, or that the command has in its words."""
+    if meaning_of(ir.action).concepts:
+        return ir.clear
+    return ir.clear and all(c.command is not None and shares_words(ir.action, c.command) for c in able)
+
+
+def _started(ir: QueryIR) -> QueryIR:
+    """切换到观影模式 starts the scene."""
+    if meaning_of(ir.action).concepts & {"off", "stop", "query", "close"}:
+        return ir
+    return ir.model_copy(update={"action": CANONICAL["on"][0 if is_chinese(ir.action) else 1], "property": None})
+
+
 def _best_tier(ir: QueryIR, able: list[Candidate]) -> list[Candidate]:
     """A device that was named wins over its kind, unless the sentence speaks of all of them."""
     named = [candidate for candidate in able if NAME_HIT in candidate.reasons]
-    return named if named and ir.quantifier not in ("all", "except") else able
+    said_all = ir.quantifier == "all" or (ir.quantifier == "except" and _ALL.search(spoken(ir.raw)))
+    return named if named and not said_all else able
 
 
 def _refused_value(ir: QueryIR, candidate: Candidate) -> str | None:
@@ -203,10 +360,11 @@ def _undone(
     hint: Hint,
     *,
     what: str = "",
+    where: str = "",
     offers: Iterable[str] = (),
     candidates: Iterable[Candidate] = (),
 ) -> Step:
-    """A step that asks or refuses, with what is said to the speaker."""
+    """A step that confirms, asks or refuses, with what is said to the speaker."""
     names = tuple(offers)
-    question = question_for(hint, is_chinese(ir.raw), what=what, offers=names)
+    question = question_for(hint, is_chinese(ir.raw), what=what, where=where, offers=names)
     return Step(ir, decision, tuple(candidates), hint, question, names)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from homing.devices.device import CommandSpec, Device
-from homing.devices.query import QueryIR
+from homing.devices.query import Mood, QueryIR
 from homing.errors import InvalidArgument
 from homing.records import Mode
 from homing.text.budget import estimate_tokens
 
-Decision = Literal["act", "ask", "refuse"]
+Decision = Literal["act", "confirm", "ask", "answer", "refuse"]
 Hint = Literal[
     "unknown_room",
     "unknown_device",
@@ -28,12 +28,15 @@ Hint = Literal[
     "not_understood",
     "negated",
     "deferred",
+    "not_a_command",
+    "complaint",
+    "confirm",
 ]
 NAME_HIT, ROOM_HIT, TYPE_HIT, COMMAND_HIT = "name_hit", "room_hit", "type_hit", "command_hit"
 
 _QUESTIONS: dict[Hint, tuple[str, str]] = {
     "unknown_room": ("没有找到“{what}”这个房间。{offer}", "There is no room called “{what}”. {offer}"),
-    "unknown_device": ("没有找到“{what}”。{offer}", "I found no “{what}”. {offer}"),
+    "unknown_device": ("{where}没有找到“{what}”。{offer}", "I found no “{what}”{where}. {offer}"),
     "multiple_close_matches": ("您指的是哪一个？{offer}", "Which one do you mean? {offer}"),
     "no_matching_command": ("“{what}”不支持这个操作。", "“{what}” cannot do that."),
     "value_out_of_range": ("这个数值不行，允许的范围是 {what}。", "That value is not possible; allowed is {what}."),
@@ -42,6 +45,9 @@ _QUESTIONS: dict[Hint, tuple[str, str]] = {
     "not_understood": ("没有听懂要做什么。", "I did not understand what to do."),
     "negated": ("好的，不做这个操作。", "All right, I will not do that."),
     "deferred": ("只能立即执行，不能定时或按条件执行。", "I can only act now, not at another time or on a condition."),
+    "not_a_command": ("这不像是命令，没有动任何设备。", "That does not sound like a command; nothing was done."),
+    "complaint": ("要{what}吗？", "Shall I {what}?"),
+    "confirm": ("确定要{what}吗？", "Are you sure that you want to {what}?"),
 }
 _OFFER = ("可选：{names}。", "Possible: {names}.")
 _MAX_OFFERS = 6
@@ -72,18 +78,22 @@ class Candidate:
 class DialogueState:
     """What was spoken of: passed in by the caller, passed back out with the answer, kept nowhere else.
 
-    `last` are the ids of the devices last mentioned, `pending` the command that a question was asked about.
+    `last` are the ids of the devices last mentioned, `pending` the command that a question was asked about, `offered`
+    the ids of the devices that the question named, in its order.
     """
 
     last: tuple[str, ...] = ()
     type_hint: str | None = None
     type_word: str | None = None
     pending: QueryIR | None = None
+    offered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command: `act` on all of `candidates`, `ask` the `question` about them, or `refuse` and say why."""
+    """One command: `act` on all of `candidates`, `confirm` first by saying the `question`, `ask` it, tell their state
+    in an `answer`, or `refuse` and say why.
+    """
 
     ir: QueryIR
     decision: Decision
@@ -125,15 +135,23 @@ class Answer:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """The devices to act on; none where every step asks or refuses."""
-        found = {c.device.id: c.device for step in self.steps if step.decision == "act" for c in step.candidates}
-        return tuple(found.values())
+        """The devices that are meant: to act on, at once or when it is confirmed, or to tell about."""
+        meant = [step for step in self.steps if step.decision in ("act", "confirm", "answer")]
+        return tuple({c.device.id: c.device for step in meant for c in step.candidates}.values())
+
+    @property
+    def mood(self) -> Mood:
+        """What the sentence was heard as."""
+        return self.steps[0].ir.mood
 
     @property
     def decision(self) -> Decision:
-        """`act` only where every step acts."""
+        """`act` only where every step acts, or answers beside one that acts."""
         decisions = {step.decision for step in self.steps}
-        return "act" if decisions == {"act"} else "ask" if "ask" in decisions else "refuse"
+        for first in ("ask", "confirm"):
+            if first in decisions:
+                return first
+        return "refuse" if "refuse" in decisions else "act" if "act" in decisions else "answer"
 
     @property
     def mode(self) -> Mode:
@@ -154,6 +172,7 @@ class Answer:
         """Plain data, for JSON."""
         return {
             "decision": self.decision,
+            "mood": self.mood,
             "degraded": self.degraded,
             "reason": self.reason,
             "steps": [_step(step) for step in self.steps],
@@ -185,12 +204,13 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def question_for(hint: Hint, chinese: bool, *, what: str = "", offers: Sequence[str] = ()) -> str:
+def question_for(hint: Hint, chinese: bool, *, what: str = "", where: str = "", offers: Sequence[str] = ()) -> str:
     """The text of a hint; at most six offers are named."""
     language = 0 if chinese else 1
     names = ("、" if chinese else ", ").join(offers[:_MAX_OFFERS]) + ("…" if len(offers) > _MAX_OFFERS else "")
     offer = _OFFER[language].format(names=names) if offers else ""
-    return _QUESTIONS[hint][language].format(what=what, offer=offer).strip()
+    place = (f"“{where}”里" if chinese else f" in “{where}”") if where else ""
+    return _QUESTIONS[hint][language].format(what=what, where=place, offer=offer).strip()
 
 
 def render(answer: Answer, *, form: Literal["yaml", "json"] = "yaml", max_tokens: int = 800) -> str:

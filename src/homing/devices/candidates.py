@@ -93,7 +93,7 @@ def _of_kind(
     """Those inside the scope that the type word does not contradict; a name may hold the word itself."""
     kept = []
     for match in matches:
-        if match.device_id not in ids:
+        if match.device_id not in ids or _cuts_its_room(home, match, ir.name_hint or ""):
             continue
         holds = ir.type_word is not None and (singular(ir.type_word) or ir.type_word) in spoken(match.name)
         # A sensor called Light is not meant by "the light" while there are lights; a switch called Coffee Maker is.
@@ -101,6 +101,13 @@ def _of_kind(
         if word is None or home.fits(match.device_id, word) or (holds and not only):
             kept.append(match)
     return kept
+
+
+def _cuts_its_room(home: Home, match: NameMatch, said: str) -> bool:
+    """阳台灯 is no 台灯: what was said begins inside the word for its room."""
+    room, name, form = spoken(home.placed[match.device_id].room or ""), spoken(match.name), spoken(said)
+    at = name.find(form)
+    return match.how == "part" and bool(room) and name.startswith(room) and 0 < at < len(room)
 
 
 def _only_a_type(ir: QueryIR, word: TypeWord | None) -> bool:
@@ -113,7 +120,10 @@ def _only_a_type(ir: QueryIR, word: TypeWord | None) -> bool:
 
 def _by_kind(home: Home, ir: QueryIR, ids: frozenset[str], word: TypeWord | None) -> set[str]:
     if word is not None:
-        return home.of_type(word, ids)
+        found = home.of_type(word, ids)
+        called = {i for i in found if ir.type_word and ir.type_word in spoken(home.placed[i].device.name)}
+        # 纱帘 is the one that is called so, where the home has one.
+        return called if called and word.single and ir.quantifier == "one" else found
     types = _types_of_property(ir)
     if types:
         found = set[str]().union(*(home.by_type.get(name, set()) for name in types))
@@ -193,7 +203,7 @@ def scope_of(home: Home, ir: QueryIR) -> Scope:
         ids = frozenset(floors)
     strangers = []
     for item in ir.scope_exclude:
-        excluded = _excluded(home, item)
+        excluded = excluded_by(home, item)
         if excluded is None:
             strangers.append(item)
         else:
@@ -202,7 +212,7 @@ def scope_of(home: Home, ir: QueryIR) -> Scope:
     return Scope(frozenset(ids), places, tuple(item for item in strangers if item not in places))
 
 
-def _excluded(home: Home, item: str) -> set[str] | None:
+def excluded_by(home: Home, item: str) -> set[str] | None:
     """The devices an exclusion means: a place, a name, a type, or a type in a place."""
     place = home.in_place(item)
     if place is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homing.devices.answer import Answer
+from homing.devices.answer import Answer, DialogueState
 from homing.devices.lexicon.actions import NEGATIVE, POSITIVE
 from homing.devices.loading import load_home, read_json
 from homing.devices.retriever import DeviceRetriever
@@ -38,7 +38,9 @@ class Evaluation:
 
     `exact`: the devices are exactly those meant. `wrong`: a device that is not meant would be acted on. `refused`:
     nothing was done. `direction`: of those acted on, on is on and off is off. Those are over the `sentences` that name
-    entities; `acted_on_nothing_meant` counts acting among the `commands_without_entities` and `foreign` sentences.
+    entities; `acted_without_entities` and `acted_on_foreign` count acting among those that name none. `wrong_acts`
+    counts the sentences that would move something they do not mean, or without being asked first. `kinds` is the share
+    that is exact for each kind of speech.
     """
 
     name: str
@@ -51,14 +53,18 @@ class Evaluation:
     acted_without_entities: int
     foreign: int
     acted_on_foreign: int
+    wrong_acts: int
+    kinds: Mapping[str, float]
     misses: tuple[Miss, ...]
 
 
 def evaluate(folder: Path | str, *, embedder: EmbeddingProvider | None = None) -> Evaluation:
     """Asks every sentence of `eval.jsonl` (and `tests.jsonl`, for sentences that speak of no device) by the rules.
 
-    The folder holds a home (`devices.jsonl`, `areas.jsonl`) and `eval.jsonl` with `utterance`, `intent`,
-    `context_area` and `expected_entities`.
+    The folder holds a home (`devices.jsonl`, `areas.jsonl`) and `eval.jsonl`. Its rows are those of Home Assistant
+    (`utterance`, `intent`, `context_area`, `expected_entities`), or ours: `text`, `decision`, `devices` and, where they
+    matter, `command`, `value`, `change`, `room`, `speech`; one that `follows` answers the sentence before it.
+    `confirm` of what is meant counts as exact.
     """
     folder = Path(folder)
     rows = folder / "eval.jsonl"
@@ -67,12 +73,27 @@ def evaluate(folder: Path | str, *, embedder: EmbeddingProvider | None = None) -
     home = load_home(folder)
     retriever = DeviceRetriever(home.devices, home.rooms, embedder=embedder)
     counts: Counter[str] = Counter()
+    spoken: Counter[str] = Counter()
+    exact: Counter[str] = Counter()
     misses: list[Miss] = []
+    state: DialogueState | None = None
     for row in read_json(rows):
-        answer = retriever.ask(row["utterance"], room=row.get("context_area"))
-        _count(row, answer, counts, misses)
+        if "decision" not in row:
+            answer = retriever.ask(row["utterance"], room=row.get("context_area"))
+            _count(row, answer, counts, misses)
+            continue
+        if "after" in row:
+            state = retriever.ask(row["after"], room=row.get("room")).state
+        answer = retriever.ask(
+            row["text"], room=row.get("room"), state=state if "after" in row or row.get("follows") else None
+        )
+        state = answer.state
+        right = _is_right(row, answer)
+        spoken[row.get("speech", "")] += 1
+        exact[row.get("speech", "")] += right
+        _count_decided(row, answer, right, counts, misses)
     foreign = list(_foreign(folder / "tests.jsonl"))
-    acted = sum(bool(retriever.ask(text).devices) for text in foreign)
+    acted = sum(retriever.ask(text).decision == "act" for text in foreign)
     named = max(1, counts["named"])
     return Evaluation(
         name=folder.name,
@@ -85,8 +106,59 @@ def evaluate(folder: Path | str, *, embedder: EmbeddingProvider | None = None) -
         acted_without_entities=counts["acted on empty"],
         foreign=len(foreign),
         acted_on_foreign=acted,
+        wrong_acts=counts["wrong acts"] + acted,
+        kinds={kind: exact[kind] / spoken[kind] for kind in sorted(spoken)},
         misses=tuple(misses),
     )
+
+
+def _is_right(row: Mapping[str, Any], answer: Answer) -> bool:
+    """Whether the decision, the devices, the command and the value are those that are meant."""
+    meant = row["decision"]
+    if meant in ("ask", "refuse"):
+        return answer.decision == meant or (meant == "refuse" and answer.decision == "answer")
+    found = {device.id for device in answer.devices}
+    if meant == "answer":
+        return answer.decision == "answer" and (not row["devices"] or found == set(row["devices"]))
+    given = [c for step in answer.steps if step.decision in ("act", "confirm") for c in step.candidates]
+    return (
+        answer.decision in ("act", "confirm")
+        and (meant == "act" or answer.decision == "confirm")
+        and found == set(row["devices"])
+        and ("command" not in row or {c.command.id for c in given if c.command} == {row["command"]})
+        and ("value" not in row or all(_same(c.value, row["value"]) for c in given))
+        and ("change" not in row or all(_same_change(c.change, row["change"]) for c in given))
+    )
+
+
+def _same(given: object, meant: object) -> bool:
+    if isinstance(given, int | float) and isinstance(meant, int | float):
+        return abs(given - meant) < 0.5
+    return given == meant
+
+
+def _same_change(given: float | None, meant: float | str) -> bool:
+    if given is None:
+        return False
+    return (given > 0) == (meant == "+") if isinstance(meant, str) else abs(given - meant) < 1e-6
+
+
+def _count_decided(
+    row: Mapping[str, Any], answer: Answer, right: bool, counts: Counter[str], misses: list[Miss]
+) -> None:
+    acting = {c.device.id for step in answer.steps if step.decision == "act" for c in step.candidates}
+    wrong = bool(acting - set(row["devices"])) or (bool(acting) and row["decision"] != "act")
+    counts["named"] += 1
+    counts["exact"] += right
+    counts["wrong"] += wrong
+    counts["wrong acts"] += wrong
+    counts["refused"] += not acting
+    if row["decision"] in ("act", "confirm") and answer.decision in ("act", "confirm"):
+        counts["acted"] += 1
+        counts["direction"] += right
+    if not right:
+        found = tuple(sorted(device.id for device in answer.devices))
+        misses.append(Miss(row["text"], tuple(sorted(row["devices"])), found, answer.hints))
 
 
 def _count(row: Mapping[str, Any], answer: Answer, counts: Counter[str], misses: list[Miss]) -> None:
@@ -103,6 +175,8 @@ def _count(row: Mapping[str, Any], answer: Answer, counts: Counter[str], misses:
     counts["named"] += 1
     counts["exact"] += found == expected
     counts["wrong"] += bool(found - expected)
+    acting = {c.device.id for step in answer.steps if step.decision == "act" for c in step.candidates}
+    counts["wrong acts"] += bool(acting - expected)
     counts["refused"] += not found
     if found:
         counts["acted"] += 1

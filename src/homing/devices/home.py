@@ -270,7 +270,7 @@ class NameIndex:
                 return self._matches([reading], "exact")
         return (
             self._matches(self._by_sound(form), "homophone")
-            or self._matches(self._parts(form), "part")
+            or self._matches(self._parts(form) if form.isascii() or len(form) > 1 else (), "part")
             or [match for match in self.near(name) if match.likeness >= SURE_SLIP]
         )
 
@@ -287,6 +287,8 @@ class NameIndex:
             if len(posted) <= COMMON:
                 shared.update(posted)
         likeness = {other: _likeness(form, other) for other, _ in shared.most_common(50)}
+        # 虽然左床头灯 is no slip of the tongue, but the name with a word before it that was not understood.
+        likeness |= {other: min(found, MAYBE_SLIP) for other, found in likeness.items() if _has_more(form, other)}
         good = sorted((o for o in likeness if likeness[o] >= MAYBE_SLIP), key=lambda o: (-likeness[o], o))[:limit]
         return [match for other in good for match in self._matches([other], "fuzzy", likeness[other])]
 
@@ -331,6 +333,10 @@ def _holds(other: str, form: str, words: list[str]) -> bool:
         return form in other
     there = {singular(word) or word for word in other.split()}
     return all(word in there for word in words)
+
+
+def _has_more(form: str, name: str) -> bool:
+    return name in form and len(form) - len(name) > 1
 
 
 def _likeness(form: str, other: str) -> float:

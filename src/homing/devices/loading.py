@@ -271,7 +271,9 @@ def _entity(row: Mapping[str, Any], room: Room | None) -> Device:
         floor=room.floor if room else None,
         aliases=[alias for alias in row.get("aliases") or [] if alias],
         device_class=attributes.get("device_class") or row.get("device_class") or row.get("original_device_class"),
-        commands=usual_commands(domain, low=attributes.get("min_temp"), high=attributes.get("max_temp")),
+        commands=usual_commands(
+            canonical_type(domain), low=attributes.get("min_temp"), high=attributes.get("max_temp")
+        ),
         members=attributes.get("entity_id") if isinstance(attributes.get("entity_id"), list) else (),
         state=None if state is None else str(state),
     )

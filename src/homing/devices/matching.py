@@ -29,7 +29,12 @@ THRESHOLD = 0.5
 """Likeness from which a command is what the action asks for."""
 
 UNKNOWN_VERB = 0.6
-"""The same for a verb that no lexicon knows; the command must also share a word with it."""
+"""The same for a verb that no lexicon knows."""
+
+OWN_VERB = 0.8
+"""The same where no word is shared, too."""
+LEAD = 0.1
+"""By how much such a command must be more alike than the next."""
 
 BY_TYPE = {
     "light": "brightness", "climate": "temperature", "media_player": "volume", "fan": "speed", "cover": "position",
@@ -38,6 +43,8 @@ BY_TYPE = {
 """What is meant by "up", "down" or a number where the sentence does not say: 调高空调 is its temperature."""
 NUMERIC = frozenset({"int", "integer", "float", "number", "double", "percent", "percentage", "level", "range"})
 WORDED = frozenset({"enum", "string", "str", "text", "color", "colour", "mode"})
+LEVELS = {"low": 1 / 3, "medium": 2 / 3, "high": 1.0}
+"""How much of the range a level is, where a command takes numbers."""
 STEP = 0.1
 """Share of the range that "a bit brighter" moves."""
 
@@ -106,6 +113,7 @@ def best_command(
     feature = [word for text in meaning_of(ir.action).rest for word in text.split()] if asked.concepts else []
     threshold = threshold if asked.concepts else max(threshold, UNKNOWN_VERB)
     best: Match | None = None
+    second = 0.0
     for command in commands:
         does = command_meaning(command)
         if not _possible(asked, command, does):
@@ -113,7 +121,7 @@ def best_command(
         texts = wordings(command)
         if feature and not all(any(_holds(text, word) for text in texts) for word in feature):
             continue
-        if not asked.concepts and not _knows_words(ir.action, command, does):
+        if not asked.concepts and takes_values(command):
             continue
         if isinstance(similar, VectorSimilarity):
             likeness = similar.best(asked.action, texts)
@@ -124,7 +132,13 @@ def best_command(
         fitted = _fitted(asked, command)
         rank = likeness + _agreement(asked, does, said, fitted)
         if best is None or rank > best.rank:
+            second = best.likeness if best is not None else 0.0
             best = Match(command, likeness, rank, fitted)
+        else:
+            second = max(second, likeness)
+    if best is not None and not asked.concepts and not shares_words(ir.action, best.command):
+        # What nobody knows must be much like one command, and like no other.
+        return best if best.likeness >= OWN_VERB and best.likeness - second >= LEAD else None
     return best
 
 
@@ -148,6 +162,9 @@ def _possible(asked: _Asked, command: CommandSpec, does: Meaning) -> bool:
         return False
     if "toggle" in does.concepts and "toggle" not in concepts:
         return False
+    of_its_own = {"title", "area"}
+    if (asked.property in of_its_own or does.properties & of_its_own) and asked.property not in does.properties:
+        return False
     moves = concepts & {"set", "up", "down"}
     if moves and asked.property and does.properties and asked.property not in does.properties:
         return False
@@ -170,12 +187,31 @@ def _holds(text: str, word: str) -> bool:
     return word in form.split() if word.isascii() else word in form
 
 
-def _knows_words(action: str, command: CommandSpec, does: Meaning) -> bool:
-    """Whether a command speaks of what an unknown verb says: 摇头 is 开始摇头, and not 停止摇头."""
-    if opposed(frozenset({"start"}), does.concepts) or takes_values(command):
+def shares_words(action: str, command: CommandSpec) -> bool:
+    """Whether a command says in words what an unknown verb says: 摇头 is 开始摇头, and not 停止摇头."""
+    if opposed(frozenset({"start"}), command_meaning(command).concepts):
         return False
     said = {term for term in query_terms(action) if len(term) > 1}
     return any(said & set(tokens(text)) for text in (command.description, *command.synonyms))
+
+
+def own_commands(devices: Iterable[Device], text: str, similar: SimilarityFunc | None) -> Device | None:
+    """The one device with a command that no lexicon knows and that says the same: 喂猫 is 投喂宠物."""
+    similar = similar or default_similarity()
+    best: dict[str, float] = {}
+    found: dict[str, Device] = {}
+    likeness: dict[CommandSpec, float] = {}
+    for device in devices:
+        for command in device.commands:
+            if takes_values(command) or command_meaning(command).concepts or not command.description:
+                continue
+            if command not in likeness:
+                likeness[command] = max(similar(text, wording) for wording in wordings(command))
+            if likeness[command] >= max(OWN_VERB, best.get(device.id, 0.0)):
+                best[device.id], found[device.id] = likeness[command], device
+    top = max(best.values(), default=0.0)
+    chosen = [device_id for device_id in best if best[device_id] >= top - 0.02]
+    return found[chosen[0]] if len(chosen) == 1 else None
 
 
 def _fitted(asked: _Asked, command: CommandSpec) -> Fitted:
@@ -236,9 +272,11 @@ def takes_values(command: CommandSpec) -> bool:
 
 def fit(value: SpokenValue, command: CommandSpec) -> Fitted:
     """The value in the command's own terms; `allowed` where it cannot be given."""
-    if value.text is not None:
-        return _option(value.text, command)
     low, high = _bounds(command)
+    if value.text is not None:
+        if value.text in LEVELS and not command.value_list and low is not None and high is not None:
+            return Fitted(value=round(low + (high - low) * LEVELS[value.text]))
+        return _option(value.text, command)
     if value.extreme is not None:
         return _extreme(value.extreme, command, low, high)
     number = value.number
@@ -302,6 +340,11 @@ def _converted(value: SpokenValue, number: float, command: CommandSpec, low: flo
 
 def _extreme(end: str, command: CommandSpec, low: float | None, high: float | None) -> Fitted:
     bound = high if end == "max" else low
+    if bound is None and command.value_list:
+        words = ("high", "max", "高", "强", "大") if end == "max" else ("low", "min", "低", "弱", "小")
+        for option in command.value_list:
+            if any(word in f"{option.value} {option.description}".lower() for word in words):
+                return Fitted(value=option.value)
     if bound is None:
         return Fitted(allowed=_allowed(command))
     # Dimmest is not off: the lowest setting of a percentage is its first step.

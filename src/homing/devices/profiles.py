@@ -34,6 +34,7 @@ _SWITCHED = {"turn_on": _ON, "turn_off": _OFF}
 _SWITCHED_TYPES = (
     "switch", "air_purifier", "dehumidifier", "camera", "projector", "range_hood", "kettle", "oven", "coffee_machine",
     "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser",
+    "stove", "air_fryer", "fireplace", "microwave",
 )  # fmt: skip
 
 _BY_TYPE: dict[str, dict[str, _Fields]] = {
@@ -61,6 +62,7 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
     "media_player": {
         **_SWITCHED,
         "play": _said("播放", "play", "resume"),
+        "play_media": _said("播放指定内容", "play media content", type="string"),
         "pause": _said("暂停", "pause"),
         "stop": _said("停止播放", "stop"),
         "next": _said("下一个", "next track"),
@@ -73,12 +75,23 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
         "pause": _said("暂停", "pause"),
         "stop": _said("停止", "stop"),
         "return_to_base": _said("返回充电", "return to base"),
+        "clean_area": _said("清扫指定区域", "clean the cleaning area", type="string"),
+    },
+    "lawn_mower": {
+        "start_mowing": _said("开始割草", "start mowing"),
+        "pause": _said("暂停", "pause"),
+        "dock": _said("返回充电", "return to dock"),
+    },
+    "alarm": {
+        "arm_away": _said("布防", "arm"),
+        "disarm": _said("撤防", "disarm"),
     },
     "humidifier": {**_SWITCHED, "set_humidity": _said("设置湿度", "set humidity", **_PERCENT)},
     "water_heater": {**_SWITCHED, "set_temperature": _TEMPERATURE},
     "scene": {"turn_on": _said("激活场景", "activate", "turn on")},
     "script": {"turn_on": _said("运行", "run", "turn on")},
     **dict.fromkeys(_SWITCHED_TYPES, _SWITCHED),
+    "switch": {**_SWITCHED, "toggle": _said("切换开关状态", "toggle")},
 }
 
 _BY_CAPABILITY: dict[str, dict[str, _Fields]] = {

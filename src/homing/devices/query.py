@@ -7,7 +7,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Quantifier = Literal["one", "all", "any", "except"]
+Mood = Literal["command", "question", "statement", "quotation", "negation", "complaint"]
+"""What is meant by a sentence: only a command is ever acted upon. A statement may report or tell of a plan."""
 LAST_MENTIONED = "last-mentioned"
+REST = "rest"
+"""The reference of 其他 and "the others": what stands beside devices that were spoken of, or that stay as they are."""
 
 
 class SpokenValue(BaseModel):
@@ -31,7 +35,8 @@ class QueryIR(BaseModel):
     `action` is the verb in the speaker's language. `scope_include` names rooms and floors; `scope_exclude` names rooms,
     floors, devices or types. `type_word` is the word that was said for `type_hint` ("blinds" where the type is cover),
     and `name_hint` whatever was said that is not understood otherwise. `negated` is a sentence that forbids (别开灯),
-    `deferred` one that speaks of another time or a condition: neither is ever acted upon. `compound` says that the
+    `deferred` one that speaks of another time or a condition: neither is ever acted upon, and nor is any `mood` but a
+    command. One that is not `clear` has not the form of a command, and is confirmed first. `compound` says that the
     sentence holds more commands than this one.
     """
 
@@ -45,9 +50,11 @@ class QueryIR(BaseModel):
     scope_include: tuple[str, ...] = ()
     scope_exclude: tuple[str, ...] = ()
     quantifier: Quantifier = "one"
-    references: tuple[Literal["last-mentioned", "here"], ...] = ()
+    references: tuple[Literal["last-mentioned", "here", "rest"], ...] = ()
     property: str | None = None
     value: SpokenValue | None = None
+    mood: Mood = "command"
+    clear: bool = True
     negated: bool = False
     deferred: bool = False
     compound: bool = False

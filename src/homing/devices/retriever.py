@@ -12,15 +12,18 @@ from homing.devices.answer import Answer, DialogueState, Step
 from homing.devices.device import CommandSpec, Device, Room
 from homing.devices.home import Changes, Home
 from homing.devices.matching import THRESHOLD
-from homing.devices.parsing.parse import DEADLINE, parse_with
-from homing.devices.query import QueryIR
+from homing.devices.parsing.parse import DEADLINE, GuardedChat, parse_with
+from homing.devices.query import LAST_MENTIONED, QueryIR
+from homing.devices.replies import chosen_from, says_yes, without_yes
 from homing.devices.similarity import (
     SimilarityFunc,
     VectorSimilarity,
     default_similarity,
+    meaning_of,
     word_similarity,
     wordings,
 )
+from homing.devices.vocabulary import spoken
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import EmbeddingError
 from homing.legs import run_leg
@@ -55,7 +58,7 @@ class DeviceRetriever:
         self.home = Home(devices, rooms)
         self._vectors = None if similarity_func else VectorSimilarity(embedder) if embedder else default_similarity()
         self._similarity = similarity_func or self._vectors
-        self._chat = chat
+        self._chat = GuardedChat(chat) if chat is not None else None
         self._deadline = deadline
         self._vector_deadline = vector_deadline
         self._threshold = threshold
@@ -82,9 +85,11 @@ class DeviceRetriever:
         carried.
         """
         state = state or DialogueState()
-        irs = [_resumed(ir, state) for ir in parse_with(text, self.home.vocabulary, self._chat, self._deadline)]
+        irs, state, confirmed = self._read(text, state)
         matched = run_leg(
-            "vector", lambda: self._answer(irs, state, room, self._similarity), deadline=self._vector_deadline
+            "vector",
+            lambda: self._answer(irs, state, room, self._similarity, confirmed),
+            deadline=self._vector_deadline,
         )
         if matched.value is not None:
             return matched.value
@@ -92,17 +97,65 @@ class DeviceRetriever:
         if not isinstance(matched.error, EmbeddingError):
             raise matched.error
         logger.warning("Command vectors are not available, commands are matched by their words: %s", matched.error)
-        return replace(self._answer(irs, state, room, word_similarity), degraded=True, reason=matched.code)
+        return replace(self._answer(irs, state, room, word_similarity, confirmed), degraded=True, reason=matched.code)
+
+    def _read(self, text: str, state: DialogueState) -> tuple[list[QueryIR], DialogueState, bool]:
+        """The commands of a sentence, which may answer a question; and whether it confirms what was asked about."""
+        pending = state.pending
+        offered = [i for i in state.offered if i in self.home.placed]
+        if pending is not None and says_yes(text):
+            agreed = pending.model_copy(update={"mood": "command", "clear": True})
+            return [_about(agreed, state.offered)], replace(state, last=tuple(offered) or state.last), True
+        irs = parse_with(text, self.home.vocabulary, self._chat, self._deadline)
+        first = irs[0]
+        if pending is None or len(irs) > 1 or first.negated or first.deferred:
+            return [_resumed(ir, state) for ir in irs], state, False
+        if first.action:
+            rest = without_yes(text)
+            again = parse_with(rest, self.home.vocabulary, None)[0] if rest != spoken(text) else first
+            same = meaning_of(again.action).concepts & meaning_of(pending.action).concepts
+            if rest != spoken(text) and again.says_no_object() and same:
+                agreed = pending.model_copy(update={"mood": "command", "clear": True})
+                return [_about(agreed, state.offered)], replace(state, last=tuple(offered)), True
+            if first.value is None or not first.says_no_object():
+                return [_resumed(ir, state) for ir in irs], state, False
+        names = [self.home.placed[device_id].device.name for device_id in offered]
+        chosen = [offered[position] for position in chosen_from(text, names)]
+        if chosen and (len(chosen) < len(offered) or first.quantifier == "all" or not first.name_hint):
+            agreed = pending.model_copy(update={"mood": "command"})
+            return [_about(agreed, tuple(chosen))], replace(state, last=tuple(chosen)), False
+        return [_resumed(first, state)], state, False
 
     def _answer(
-        self, irs: list[QueryIR], state: DialogueState, room: str | None, similar: SimilarityFunc | None
+        self,
+        irs: list[QueryIR],
+        state: DialogueState,
+        room: str | None,
+        similar: SimilarityFunc | None,
+        confirmed: bool,
     ) -> Answer:
         acting, steps = Acting(self.home, similar, self._threshold), []
         for ir in irs:
-            step = acting.step(ir, state, room)
+            step = acting.step(ir, state, room, confirmed=confirmed)
             steps.append(step)
             state = _next_state(state, step)
         return Answer(tuple(steps), state)
+
+
+def _about(ir: QueryIR, ids: tuple[str, ...]) -> QueryIR:
+    """The same command for the devices that were chosen, which are the last mentioned."""
+    if not ids:
+        return ir
+    unsaid: dict[str, object] = dict.fromkeys(("name_hint", "type_hint", "type_word"))
+    return ir.model_copy(
+        update={
+            **unsaid,
+            "scope_include": (),
+            "scope_exclude": (),
+            "references": (LAST_MENTIONED,),
+            "quantifier": "all",
+        }
+    )
 
 
 def _resumed(ir: QueryIR, state: DialogueState) -> QueryIR:
@@ -132,9 +185,11 @@ def _next_state(state: DialogueState, step: Step) -> DialogueState:
     if step.decision == "refuse":
         return replace(state, pending=None)
     ids = tuple(candidate.device.id for candidate in step.candidates)
+    open_question = step.decision in ("ask", "confirm")
     return DialogueState(
-        last=ids if ids and step.decision == "act" else state.last,
-        type_hint=step.ir.type_hint or (state.type_hint if step.decision == "ask" else None),
-        type_word=step.ir.type_word or (state.type_word if step.decision == "ask" else None),
-        pending=step.ir if step.decision == "ask" else None,
+        last=ids if ids and step.decision in ("act", "answer") else state.last,
+        type_hint=step.ir.type_hint or (state.type_hint if open_question else None),
+        type_word=step.ir.type_word or (state.type_word if open_question else None),
+        pending=step.ir if open_question else None,
+        offered=ids if open_question else (),
     )

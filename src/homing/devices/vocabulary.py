@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from homing.devices.device import Room
 from homing.devices.lexicon.things import MACHINE_TYPES, ROOM_CONCEPTS, TYPE_WORDS, TypeWord, floor_number
@@ -12,12 +13,17 @@ from homing.text.folding import fold
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CONTRACTIONS = (
-    (re.compile(r"\b(what|it|that|there|which|how|who|where|let)'s\b"), r"\1 is"),
-    (re.compile(r"\b(do|does|did|is|are|should|must|would|could)n't\b"), r"\1 not"),
+    (re.compile(r"\b(what|it|that|there|which|how|who|where)'s\b"), r"\1 is"),
+    (re.compile(r"\blet's\b"), "let us"),
+    (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|should|must|would|could|need)n't\b"), r"\1 not"),
     (re.compile(r"\b(do|does|did)nt\b"), r"\1 not"),
     (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(i)'(?:d|ll|m)\b"), r"\1"),
+    (re.compile(r"\bi'd\b"), "i would"),
+    (re.compile(r"\b(i|we|you|he|she|it|they|that|there)'ll\b"), r"\1 will"),
+    (re.compile(r"\bi'm\b"), "i am"),
+    (re.compile(r"\b(i|we|you|they)'(?:ve)\b"), r"\1 have"),
+    (re.compile(r"\b(we|you|they)'re\b"), r"\1 are"),
     (re.compile(r"'s\b|s'(?=\s|$)"), lambda found: "" if found[0] == "'s" else "s"),
 )
 _EMOJI = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]+")
@@ -102,6 +108,11 @@ class Vocabulary:
         if number is not None:
             return _unique(place for known, place in self.places.items() if floor_number(known) == number)
         concept = ROOM_CONCEPTS.get(form)
+        if concept in ("upstairs", "downstairs"):
+            floors = {floor_number(known): place for known, place in self.places.items() if floor_number(known)}
+            ends = sorted(number for number in floors if number is not None)
+            if len(ends) == 2:
+                return [floors[ends[concept == "upstairs"]]]
         same = _unique(place for known, place in self.places.items() if concept and ROOM_CONCEPTS.get(known) == concept)
         return same or _unique(place for known, place in self.places.items() if form and (form in known))
 
@@ -139,6 +150,7 @@ def _unique(places: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(places))
 
 
+@lru_cache(maxsize=10_000)
 def spoken(text: str) -> str:
     """The comparable form: lower case, simplified, half-width, contractions written out, no spaces beside Chinese.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from homing.devices.saved import SavedDevices
 
 TAG = "devices"
+Decision = Literal["act", "confirm", "ask", "answer", "refuse"]
 NO_HOME = "还没有设置家居 / No home is loaded; load one with: homing devices load FILE"
 
 EXAMPLE = {
@@ -86,6 +87,7 @@ class Dialogue(Input):
     type_hint: str | None = None
     type_word: str | None = None
     pending: str | None = Field(None, description="The command that a question was asked about, as it was given.")
+    offered: list[str] = Field([], max_length=10_000)
 
 
 class DeviceAsk(Input):
@@ -112,9 +114,9 @@ class CandidateOut(Output):
 
 
 class StepOut(Output):
-    """One command of a sentence: to act on its candidates, to ask about them, or to refuse."""
+    """One command of a sentence: to act on its candidates, confirm or ask first, tell their state, or refuse."""
 
-    decision: Literal["act", "ask", "refuse"]
+    decision: Decision
     hint: str | None
     question: str
     suggestions: list[str]
@@ -129,12 +131,14 @@ class DialogueOut(Output):
     type_hint: str | None
     type_word: str | None
     pending: str | None
+    offered: list[str]
 
 
 class DeviceAnswerOut(Output):
     """What a sentence means. `question` is what to say to the speaker where not everything can be acted on."""
 
-    decision: Literal["act", "ask", "refuse"]
+    decision: Decision
+    mood: Literal["command", "question", "statement", "quotation", "negation", "complaint"]
     degraded: bool
     reason: str | None
     question: str
@@ -219,7 +223,8 @@ def _state(given: Dialogue | None) -> DialogueState | None:
 
     if given is None:
         return None
-    return DialogueState(tuple(given.last), given.type_hint, given.type_word, _pending(given.pending))
+    pending = _pending(given.pending)
+    return DialogueState(tuple(given.last), given.type_hint, given.type_word, pending, tuple(given.offered))
 
 
 def _pending(given: str | None) -> QueryIR | None:

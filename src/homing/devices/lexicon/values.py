@@ -22,6 +22,8 @@ source | media_player | 信号源 输入源 | source, input
 battery | sensor binary_sensor vacuum lock | 电量 电池 | battery
 state | | 状态 情况 | state, status
 air_quality | sensor air_purifier | 空气质量 | air quality
+title | media_player | 指定内容 | media content
+area | vacuum | 指定区域 | cleaning area
 power | sensor switch | 功率 耗电量 用电量 | power usage, power consumption
 """
 
@@ -42,21 +44,23 @@ PERCENT_PROPERTY = {"light": "brightness", "cover": "position", "media_player": 
 
 # canonical value | words
 _COLORS = """
-red | 红色 红 大红 red
-orange | 橙色 橘色 橘黄色 orange
-yellow | 黄色 yellow
-green | 绿色 green
-cyan | 青色 cyan
-blue | 蓝色 blue
-purple | 紫色 purple violet
+red | 红色 红 大红 红光 red
+orange | 橙色 橘色 橘黄色 橙 orange
+yellow | 黄色 黄光 yellow
+green | 绿色 绿 绿光 green
+cyan | 青色 cyan turquoise
+blue | 蓝色 蓝 蓝光 blue
+purple | 紫色 紫 紫光 purple violet
 pink | 粉色 粉红色 pink
-white | 白色 white
-warm white | 暖白 暖白色 暖光 暖黄 暖黄色 暖色
-cool white | 冷白 冷白色 冷光 冷色
+white | 白色 白光 white
+gold | 金色 gold
+magenta | 洋红 洋红色 品红 magenta
+warm white | 暖白 暖白色 暖光 暖黄 暖黄色 暖色 暖黄光 暖白光
+cool white | 冷白 冷白色 冷光 冷色 冷白光
 """
 _MODES = """
 cool | 制冷 冷风 cooling cool
-heat | 制热 暖风 heating
+heat | 制热 暖风 暖气模式 heating
 dry | 除湿 抽湿 干燥 dehumidify
 fan_only | 送风 通风
 auto | 自动 auto automatic
@@ -64,6 +68,9 @@ sleep | 睡眠 静眠 sleep
 eco | 节能 eco
 quiet | 安静 quiet
 strong | 强力 强劲 turbo
+low | 低速 低档 low
+medium | 中速 中档 medium
+high | 高速 高档 high
 """
 
 
@@ -86,7 +93,7 @@ EXTREMES: dict[str, str] = dict.fromkeys(
 )
 
 UNITS: dict[str, str] = {
-    **dict.fromkeys(("%", "percent", "per cent", "pct"), "%"),
+    **dict.fromkeys(("%", "percent", "per cent", "pct", "巴仙"), "%"),
     **dict.fromkeys(("°", "度", "degrees", "degree"), "°"),
     **dict.fromkeys(("°c", "摄氏度", "degrees celsius", "degree celsius", "celsius", "degrees c"), "°C"),
     **dict.fromkeys(("°f", "华氏度", "degrees fahrenheit", "fahrenheit", "degrees f"), "°F"),
@@ -110,6 +117,29 @@ NUMBER = re.compile(
     rf"|\b(?:minus )?(?:(?:{_ENGLISH})\b(?: and | )?)+(?:point (?:(?:{'|'.join(_UNITS[:10])})\b ?)+)?"
 )
 """A number at the start of what follows."""
+
+
+_PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
+FRACTION = re.compile(
+    rf"(?P<of>[{_CHINESE}]+|\d+)分之(?P<parts>[{_CHINESE}]+|\d+)"
+    rf"|(?P<half>一半|半开|半关|half ?way|half(?! an? )|a half)(?![a-z])"
+    rf"|(?P<count>an?|one|two|three|four|1|2|3) (?P<part>{'|'.join(_PARTS)})s?(?![a-z])"
+    r"|(?P<bare>third|quarter)(?![a-z])"
+)
+"""A part of the whole at the start of what follows; 百分之 is a percentage."""
+
+
+def share_of(found: re.Match[str]) -> float | None:
+    """The percentage that a match of FRACTION says."""
+    if found["half"]:
+        return 50.0
+    if found["of"]:
+        whole, parts = number_of(found["of"]), number_of(found["parts"])
+        return None if not whole or parts is None or parts > whole else round(100 * parts / whole, 2)
+    if found["bare"]:
+        return round(100 / _PARTS[found["bare"]], 2)
+    count = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4}.get(found["count"]) or int(found["count"])
+    return round(100 * count / _PARTS[found["part"]], 2)
 
 
 def number_of(text: str) -> float | None:

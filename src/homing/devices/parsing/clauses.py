@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from homing.devices.lexicon import words
 from homing.devices.lexicon.actions import CARRIERS, PARTICLES, Action
-from homing.devices.parsing.mood import is_negated, is_question, state_concepts
+from homing.devices.parsing.mood import about_something_else, complaint_of, is_clear, is_negated, mood_of
 from homing.devices.parsing.tokens import Kind, Token
+from homing.devices.query import Mood
 
 OBJECTS = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE, Kind.HERE)
 PLACES = (Kind.PLACE, Kind.WHOLE, Kind.HERE)
-TRIGGERS = ("leave", "but leave", "and leave", "keep", "but keep", "and keep", "保留", "留着")
+TRIGGERS = frozenset({"leave", "but leave", "and leave", "keep", "but keep", "and keep", "保留", "留着"}) | words.ONLY
 """Exclusions that carry a verb of their own: leave the bedroom on."""
 
 
@@ -24,10 +26,18 @@ class Clause:
     actions: list[Action] = field(default_factory=list)
     values: list[Token] = field(default_factory=list)
     properties: list[Token] = field(default_factory=list)
+    mood: Mood = "command"
+    clear: bool = True
     negated: bool = False
-    question: bool = False
     to_value: bool = False
+    more: bool = False
+    little: bool = False
+    only: bool = False
     english: bool = False
+
+    @property
+    def question(self) -> bool:
+        return self.mood == "question"
 
     @property
     def empty(self) -> bool:
@@ -37,14 +47,50 @@ class Clause:
 def clauses(tokens: list[Token]) -> list[Clause]:
     """The clauses of a sentence, in order; politeness alone makes none."""
     found: list[Clause] = []
-    for segment in _segments(tokens):
-        if all(token.is_a(Kind.CORRECTION) or token.kinds <= {Kind.FILLER} for token in segment):
+    quoting = False
+    for segment, asks in _segments(tokens):
+        mood: Mood = "quotation" if quoting else mood_of(segment, asks=asks)
+        # Whatever comes after "he said" may be what was said.
+        quoting = mood == "quotation"
+        complaint = complaint_of(segment) is not None
+        if not complaint and all(token.is_a(Kind.CORRECTION) or token.kinds <= {Kind.FILLER} for token in segment):
             # "…, no, …" and 算了 take back what was said before.
             found = [] if any(token.is_a(Kind.CORRECTION) for token in segment) else found
             continue
         strange = [_unclear(token) for token in segment]
-        found += [_sort(part) for part in _by_verb(bind(strange))]
-    return [clause for clause in found if not clause.empty]
+        parts = _by_verb(bind(strange), mood)
+        # Of 打开客厅灯不要打开厨房灯 only the second half forbids.
+        alone = len(parts) == 1 or mood != "negation"
+        found += [_sort(part, mood if alone else mood_of(part), segment) for part in parts]
+    return _without_remarks([clause for clause in found if not clause.empty or clause.mood == "complaint"])
+
+
+def _without_remarks(found: list[Clause]) -> list[Clause]:
+    """屋里好热，开空调: what is said beside a command does not spoil it; a quotation beside one does."""
+    commands = [clause for clause in found if clause.mood == "command" and (clause.actions or clause.values)]
+    if not commands:
+        return found
+    for remark in (clause for clause in found if clause.mood in ("statement", "complaint")):
+        _take_over(remark, commands[0])
+    return [clause for clause in found if clause.mood not in ("statement", "complaint")]
+
+
+def _take_over(remark: Clause, command: Clause) -> None:
+    """大门没锁，锁一下; the oven is on, turn it off: what a command leaves out, the remark before it named."""
+    if remark.mood == "complaint" and remark.actions and not any(a.property or a.type for a in command.actions):
+        command.actions = [
+            replace(action, property=remark.actions[0].property)
+            if action.concepts <= {"up", "down", "open", "close"}
+            else action
+            for action in command.actions
+        ]
+    heads = [token for token in command.objects if token.is_a(*OBJECTS) and not token.is_a(Kind.REFERENCE, Kind.OF)]
+    named = [token for token in remark.objects if token.is_a(Kind.NAME, Kind.TYPE, Kind.PLACE)]
+    if not heads and not any(action.type for action in command.actions):
+        rest = [token for token in command.objects if not token.is_a(Kind.REFERENCE)]
+        command.objects = [*named, *rest] if named else command.objects
+    elif remark.mood == "complaint" and not any(token.is_a(*PLACES, Kind.NAME) for token in command.objects):
+        command.objects = [*(token for token in named if token.is_a(Kind.PLACE)), *command.objects]
 
 
 def _unclear(token: Token) -> Token:
@@ -52,9 +98,10 @@ def _unclear(token: Token) -> Token:
     return replace(token, kinds=frozenset({Kind.UNKNOWN})) if token.kinds <= {Kind.CORRECTION} else token
 
 
-def _segments(tokens: list[Token]) -> list[list[Token]]:
-    """Cut at commas and 然后, and at an "and" between two commands."""
+def _segments(tokens: list[Token]) -> list[tuple[list[Token], bool]]:
+    """Cut at commas and 然后, and at an "and" between two commands; with each, whether a question mark follows."""
     segments: list[list[Token]] = [[]]
+    asking: set[int] = set()
     for position, token in enumerate(tokens):
         cut = token.is_a(Kind.SEPARATOR) and not token.is_a(Kind.NAME, Kind.CONJUNCTION)
         if token.text == "再":
@@ -67,10 +114,12 @@ def _segments(tokens: list[Token]) -> list[list[Token]]:
             rest = _until_separator(tokens[position + 1 :])
             cut = _has_verb(rest) or _forbids(rest) or (_has_value(segments[-1]) and _has_value(rest))
         if cut:
+            if token.text == "?":
+                asking.add(len(segments) - 1)
             segments.append([])
         else:
             segments[-1].append(token)
-    return [segment for segment in segments if segment]
+    return [(segment, at in asking) for at, segment in enumerate(segments) if segment]
 
 
 def _until_separator(tokens: list[Token]) -> list[Token]:
@@ -137,7 +186,9 @@ def _decide_nouns(tokens: list[Token]) -> list[Token]:
         first = content[:1] == [i]
         followed = i + 1 < len(tokens) and tokens[i + 1].is_a(Kind.PARTICLE)
         if token.is_a(Kind.CARRIER):
-            verb = (first or followed) and not (i > 0 and tokens[i - 1].is_a(Kind.TYPE, Kind.NAME, Kind.PLACE))
+            verb = (first or followed) and not (
+                i > 0 and tokens[i - 1].is_a(Kind.TYPE, Kind.NAME, Kind.PLACE, Kind.ALL)
+            )
         else:
             verb = first and not sure
         keep = {Kind.ACTION, Kind.CARRIER} if verb else {Kind.TYPE, Kind.NAME}
@@ -188,10 +239,10 @@ def _carrier(tokens: list[Token], i: int, particle: bool, verb: bool) -> Token:
     return replace(token, kinds=frozenset({Kind.FILLER if known else Kind.UNKNOWN}), action=None)
 
 
-def _by_verb(tokens: list[Token]) -> list[list[Token]]:
+def _by_verb(tokens: list[Token], mood: Mood) -> list[list[Token]]:
     """Cut where a second verb begins another command: 开灯|关空调, 卧室灯打开|客厅灯关掉, 打开空调|调到26度."""
     verbs = [i for i, token in enumerate(tokens) if token.action is not None]
-    if len(verbs) < 2 or is_question(tokens):
+    if len(verbs) < 2 or mood == "question":
         return [tokens]
     heads = (Kind.NAME, Kind.TYPE, Kind.UNKNOWN, Kind.PROPERTY, Kind.REFERENCE, Kind.ANY_DEVICE)
     object_first = any(token.is_a(*heads) for token in tokens[: verbs[0]])
@@ -225,21 +276,42 @@ def _one_verb(first: Action | None, second: Action | None, *, apart: bool) -> bo
     return (bool(leading) and "set" not in second.concepts) or first.concepts == second.concepts
 
 
-def _sort(tokens: list[Token]) -> Clause:
-    clause = Clause(question=is_question(tokens))
-    inside, outside = _exclusion(tokens)
+def _sort(tokens: list[Token], mood: Mood, segment: list[Token]) -> Clause:
+    clause = Clause(mood=mood, clear=is_clear(segment))
+    leaves = mood == "question" and any(token.text in TRIGGERS for token in tokens)
+    inside, outside = ([], [t for t in tokens if t.text not in TRIGGERS]) if leaves else _exclusion(tokens)
     clause.excluded = inside
-    clause.negated = is_negated(outside)
+    clause.only = any(token.text in words.ONLY for token in tokens)
+    if mood == "question" and about_something_else(segment):
+        clause.mood = "statement"
+    if mood in ("command", "negation"):
+        clause.negated = is_negated(outside) or (mood == "negation" and not inside)
+        clause.mood = "negation" if clause.negated else "command"
+    complaint = complaint_of(segment)
+    if mood == "complaint" and complaint is not None:
+        clause.actions.append(Action(frozenset({complaint[1]}), complaint[0]))
+        clause.english = segment[0].text.isascii()
+        known = (Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.HERE)
+        outside = [
+            token
+            for token, after in zip(outside, [*outside[1:], None], strict=True)
+            if token.is_a(*known) or (token.is_a(Kind.UNKNOWN) and after is not None and after.is_a(Kind.TYPE))
+        ]
+    clause.more = any(token.text in words.MORE for token in segment)
+    clause.little = any(token.text in words.LITTLE for token in segment)
     for i, token in enumerate(outside):
         if token.is_a(Kind.TO) and i + 1 < len(outside) and _next_value(outside[i + 1 :]):
             clause.to_value = True
+        if token.kinds <= {Kind.UNKNOWN} and token.text in words.MEDIA and clause.actions and clause.actions[0].type:
+            continue
         if token.is_a(Kind.NAME, Kind.PLACE):
             clause.objects.append(token)
         elif token.action is not None:
             clause.actions.append(token.action)
             clause.english |= token.text.isascii()
         elif token.state is not None:
-            clause.actions.append(Action(state_concepts(outside, token, question=clause.question)))
+            meant = frozenset({"query"}) if clause.question else words.STATE_CONCEPTS[token.state]
+            clause.actions.append(Action(meant))
         elif token.is_a(Kind.VALUE) and not (token.is_a(Kind.TYPE) and _is_head(outside, token)):
             clause.values.append(token)
         elif token.is_a(Kind.PROPERTY):
@@ -249,6 +321,17 @@ def _sort(tokens: list[Token]) -> Clause:
         ):
             clause.objects.append(token)
     return clause
+
+
+def _end_of_name(tokens: list[Token], opener: int, closer: int) -> int:
+    """把除了落地灯的客厅灯关掉: behind the 的 stands what is meant, unless 都 follows (除了卧室的灯都打开)."""
+    if closer < len(tokens) and tokens[closer].action is None:
+        return closer
+    marks = [i for i in range(opener + 2, closer) if tokens[i].text in ("的", "嘅")]
+    if not marks or any(token.is_a(Kind.ALL, Kind.REST) for token in tokens[closer:]):
+        return closer
+    behind = any(token.is_a(Kind.TYPE, Kind.NAME) for token in tokens[marks[-1] : closer])
+    return marks[-1] if behind and tokens[opener + 1].is_a(Kind.NAME) else closer
 
 
 def _is_head(tokens: list[Token], token: Token) -> bool:
@@ -286,6 +369,7 @@ def _exclusion(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
             ),
             len(tokens),
         )
+        closer = _end_of_name(tokens, opener, closer)
         inside = [token for token in tokens[opener + 1 : closer] if token.action is None]
         if not any(token.is_a(*OBJECTS) for token in inside):
             # 主卧的不要动: what is left alone stands before the word that says so.

@@ -7,13 +7,14 @@ from itertools import pairwise
 
 from homing.devices.lexicon.actions import Action
 from homing.devices.lexicon.things import TypeWord
-from homing.devices.parsing.tokens import Kind, Token
-from homing.devices.query import Quantifier, SpokenValue
-from homing.devices.vocabulary import spoken
+from homing.devices.parsing.tokens import Kind, Token, lex
+from homing.devices.query import Mood, Quantifier, SpokenValue
+from homing.devices.vocabulary import Vocabulary, singular, spoken
 
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
 
 
+_NOTHING = Vocabulary()
 CHOICE = frozenset({"or", "或", "或者", "还是"})
 
 
@@ -35,6 +36,7 @@ class Phrase:
     whole: bool = False
     rest: bool = False
     also: bool = False
+    plural: bool = False
 
     @property
     def headed(self) -> bool:
@@ -60,7 +62,8 @@ def phrases(tokens: list[Token], form: str) -> list[Phrase]:
     if any(token.text in CHOICE for token in tokens) and made:
         # 台灯或者吊灯: which of them, only the speaker knows.
         return [Phrase(unknown=form[tokens[0].start : tokens[-1].end])]
-    return _share(_merge_places(made))
+    ends_in_place = bool(tokens) and tokens[-1].is_a(Kind.PLACE) and tokens[-1].text.isascii()
+    return _share(_merge_places(made), ends_in_place)
 
 
 def _phrase(tokens: list[Token], form: str) -> Phrase:
@@ -80,6 +83,9 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         else:
             _take_word(phrase, token)
     phrase.unknown = _unknown_text(stretch, form)
+    if phrase.unknown and phrase.name and phrase.type_text and _same_word(spoken(phrase.name), phrase.type_text):
+        # In "the countertop light" light is the kind, even where some device is called Light.
+        phrase.name = None
     if phrase.unknown and phrase.name and spoken(phrase.name) in phrase.unknown and phrase.unknown.isascii():
         # English words stand apart: "bedroom curtains halfway" is the curtains, and a word about them.
         phrase.unknown = phrase.unknown.replace(spoken(phrase.name), " ").strip()
@@ -89,8 +95,13 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
     return phrase
 
 
+def _same_word(name: str, word: str) -> bool:
+    return name in (word, singular(word))
+
+
 def _take_head(phrase: Phrase, token: Token, stretch: list[Token]) -> None:
     stretch.append(token)
+    phrase.plural |= token.plural
     if token.is_a(Kind.NAME):
         phrase.name = token.name
     # 在电视上播放音乐: the word that says more wins over the one that only names the kind.
@@ -166,7 +177,7 @@ def _merge_places(made: list[Phrase]) -> list[Phrase]:
     return merged
 
 
-def _share(made: list[Phrase]) -> list[Phrase]:
+def _share(made: list[Phrase], ends_in_place: bool) -> list[Phrase]:
     """卧室的灯和空调: what is said once at the front holds for the list."""
     for before, phrase in pairwise(made):
         if (
@@ -181,6 +192,11 @@ def _share(made: list[Phrase]) -> list[Phrase]:
             phrase.whole = before.whole
         if phrase.quantifier is None:
             phrase.quantifier = before.quantifier
+    if len(made) > 1 and made[-1].places and ends_in_place:
+        # Turn off the fan and the lamp in the living room.
+        for phrase in made[:-1]:
+            if phrase.type and not phrase.name and not phrase.places and not phrase.whole and not phrase.here:
+                phrase.places = list(made[-1].places)
     if made and made[-1].quantifier == "all":
         # 灯和空调都关掉: 都 stands behind the list and holds for all of it.
         for phrase in made:
@@ -197,8 +213,9 @@ class SpokenCommand:
     value: SpokenValue | None
     phrases: list[Phrase]
     excluded: list[Phrase]
-    negated: bool
-    question: bool
+    mood: Mood
+    clear: bool
+    only: bool
     english: bool
 
 
@@ -216,10 +233,22 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
             else:
                 waiting += command.excluded
             continue
-        if command.negated and before is not None and _takes_back(command, before):
+        if command.only and following is not None and any(phrase.rest for phrase in following.phrases):
+            waiting += command.excluded
+            following.only = True
+            continue
+        rest = following is not None and any(phrase.rest for phrase in following.phrases)
+        if command.action is None and command.excluded and following is not None and rest:
+            waiting += command.excluded
+            if not any(phrase.headed for phrase in following.phrases):
+                following.phrases = [replace(phrase, quantifier="all") for phrase in command.phrases]
+            continue
+        if command.mood == "negation" and not command.phrases and following is not None and following.mood == "command":
+            continue
+        if command.mood == "negation" and before is not None and _takes_back(command, before):
             before.excluded += command.phrases
             continue
-        if command.negated and following is not None and any(phrase.rest for phrase in following.phrases):
+        if command.mood == "negation" and following is not None and any(phrase.rest for phrase in following.phrases):
             waiting += command.phrases
             _inherit_types(following, command)
             continue
@@ -228,6 +257,8 @@ def carry_over(commands: list[SpokenCommand]) -> list[SpokenCommand]:
                 phrase.places = [place for said in command.phrases for place in said.places]
             continue
         if command.action is None and command.value is None and before is not None and command.phrases:
+            if _is_small_talk(command):
+                continue
             command.action, command.property, command.value = before.action, before.property, before.value
         elif command.action is None and before is None and following is not None and not following.phrases:
             following.phrases = command.phrases
@@ -254,28 +285,44 @@ def _without_small_talk(commands: list[SpokenCommand]) -> list[SpokenCommand]:
 
 def _is_small_talk(command: SpokenCommand) -> bool:
     known = command.excluded or command.value or command.property
-    return not known and all(replace(phrase, unknown=None, feature=None).empty for phrase in command.phrases)
+    return not known and all(
+        replace(phrase, unknown=None, feature=None, type=None if _in_unknown(phrase) else phrase.type).empty
+        for phrase in command.phrases
+    )
+
+
+def _in_unknown(phrase: Phrase) -> bool:
+    """Whether the kind is only a part of a word that nobody knows: 出门 is no door."""
+    return bool(phrase.unknown and phrase.type_text and phrase.type_text in phrase.unknown)
 
 
 def _type_of_the_rest(command: SpokenCommand) -> None:
     """除了厨房的灯都打开: the kind that is excluded is the kind that is meant."""
-    kinds = [phrase for phrase in command.excluded if phrase.type is not None]
+    kinds = [(phrase.type, phrase.type_text) for phrase in command.excluded if phrase.type is not None]
+    if not kinds and not any(phrase.places for phrase in command.excluded):
+        kinds = [kind for phrase in command.excluded if (kind := kind_in(phrase.name))]
     if kinds and not any(phrase.headed for phrase in command.phrases):
         command.phrases = command.phrases or [Phrase(quantifier="all")]
         for phrase in command.phrases:
-            phrase.type, phrase.type_text = kinds[0].type, kinds[0].type_text
+            phrase.type, phrase.type_text = kinds[0]
+
+
+def kind_in(name: str | None) -> tuple[TypeWord, str] | None:
+    """The kind that a name ends with: 小夜灯 is a light."""
+    tokens = lex(spoken(name), _NOTHING) if name else []
+    return (tokens[-1].type, tokens[-1].text) if tokens and tokens[-1].type is not None else None
 
 
 def _only_says_where(command: SpokenCommand, before: SpokenCommand) -> bool:
     """关灯吧，主卧的: a place behind a command that named none."""
-    silent = command.action is None and command.value is None and not command.excluded and not command.negated
+    silent = command.action is None and command.value is None and not command.excluded and command.mood != "negation"
     where = bool(command.phrases) and all(phrase.places and not phrase.headed for phrase in command.phrases)
     return silent and where and all(phrase.headed and not phrase.places for phrase in before.phrases)
 
 
 def _takes_back(command: SpokenCommand, before: SpokenCommand) -> bool:
     """Whether a "don't" narrows the command before it: 关掉所有的灯，不要关卧室的."""
-    if before.negated or not command.phrases or before.action is None:
+    if before.mood == "negation" or not command.phrases or before.action is None:
         return False
     return command.action is None or bool(command.action.concepts & before.action.concepts)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from homing.devices.lexicon.actions import Action, canonical
+from homing.devices.lexicon.complaints import COMPLAINT_END
 from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
 from homing.devices.parsing.clauses import Clause, clauses
-from homing.devices.parsing.mood import is_deferred
-from homing.devices.parsing.phrases import Phrase, SpokenCommand, carry_over, phrases
+from homing.devices.parsing.mood import is_deferred, quotes_a_command
+from homing.devices.parsing.phrases import Phrase, SpokenCommand, carry_over, kind_in, phrases
+from homing.devices.parsing.titles import with_title
 from homing.devices.parsing.tokens import Kind, Token, lex
-from homing.devices.query import LAST_MENTIONED, QueryIR, SpokenValue
+from homing.devices.query import LAST_MENTIONED, REST, QueryIR, SpokenValue
 from homing.devices.vocabulary import Vocabulary, canonical_type, is_chinese, spoken
 
 SURE, PARTLY, LOST = 0.85, 0.6, 0.3
@@ -18,6 +21,21 @@ SURE, PARTLY, LOST = 0.85, 0.6, 0.3
 
 MAX_CHARACTERS = 500
 """Characters of the longest sentence that is read. A longer text is no command, and half of it might mean another."""
+
+IDIOMS = (
+    (
+        re.compile(
+            r"\b(?:send|return|take|bring|get) (.+?) (?:back )?"
+            r"(?:home|to (?:the |its |his |her )?(?:base|dock|station|charger)|to charge)\b"
+        ),
+        r"dock \1",
+    ),
+    (re.compile(r"(?:让|叫|请)(.{1,8}?)(?:回家|回去|返屋企)[吧啊呀啦]?$"), r"\1回充"),
+    (re.compile(r"(\d+(?:\.\d+)? ?(?:%|percent)) (?:open|opened|up)\b"), r"\1"),
+    (re.compile("廿"), "二十"),
+    (re.compile("卅"), "三十"),
+)
+"""English verbs that stand around their object, written as one."""
 
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 
@@ -27,7 +45,12 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     form = spoken(text)
     if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
-    tokens = _shared_heads(_with_a_verb(form, vocabulary), vocabulary)
+    form = COMPLAINT_END.sub(r"\g<0>,", form)
+    for pattern, plain in IDIOMS:
+        form = pattern.sub(plain, form)
+    tokens = with_title(_shared_heads(_with_a_verb(form, vocabulary), vocabulary), form, text)
+    if quotes_a_command(text) and not any(token.property == "title" for token in tokens):
+        return [QueryIR(raw=text, mood="quotation", confidence=LOST)]
     commands = carry_over([made for clause in clauses(tokens) for made in _commands(clause, form)])
     deferred = is_deferred(tokens)
     chinese = is_chinese(form)
@@ -88,6 +111,10 @@ def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
         found = _with_words(found, words)
     if clause.question:
         action = Action(frozenset({"query"}), action.property if action else None)
+    elif action is None and clause.only:
+        action = Action(frozenset({"off"}))
+    elif action is not None and not values and clause.little and _moves_a_cover(action, clause):
+        action = Action(frozenset({"up" if "open" in action.concepts else "down"}), "position")
     made = []
     for value in values or (None,):
         property_name = _property(clause, action, value)
@@ -95,7 +122,7 @@ def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
         made.append(
             SpokenCommand(
                 meaning, property_name, _spoken_value(value, meaning), found, phrases(clause.excluded, form),
-                clause.negated, clause.question, clause.english,
+                clause.mood, clause.clear, clause.only, clause.english,
             )
         )  # fmt: skip
     return made
@@ -165,9 +192,30 @@ def _property(clause: Clause, action: Action | None, value: SpokenValue | None) 
         return "temperature"
     if value is not None and value.unit == "K":
         return "color_temperature"
+    if value is not None and any(token.property == "title" for token in clause.values):
+        return "title"
+    if value is not None and value.number is not None and not value.unit and said is None and _only_a_place(clause):
+        return "temperature"
     if value is not None and value.text:
+        if value.text in ("low", "medium", "high"):
+            return said or "speed"
         return "color" if value.text in COLORS.values() and value.text not in MODES.values() else said or "mode"
     return said or (action.property if action is not None else None)
+
+
+def _moves_a_cover(action: Action, clause: Clause) -> bool:
+    """拉开一点 and 窗帘开一点 move a cover by a little, 灯开一点 does not."""
+    if action.concepts <= {"open", "close"}:
+        return True
+    kinds = [token.type or (kind_in(token.name) or (None,))[0] for token in clause.objects]
+    return bool(action.concepts & {"open", "close"}) and any(kind and kind.types == {"cover"} for kind in kinds)
+
+
+def _only_a_place(clause: Clause) -> bool:
+    """卧室26: a number and a room speak of the temperature there."""
+    places = [token for token in clause.objects if token.is_a(Kind.PLACE)]
+    heads = (Kind.NAME, Kind.TYPE, Kind.UNKNOWN, Kind.REFERENCE, Kind.ANY_DEVICE)
+    return bool(places) and not any(token.is_a(*heads) and token not in places for token in clause.objects)
 
 
 def _meaning(
@@ -176,8 +224,10 @@ def _meaning(
     """A value makes a command a setting; a property alone asks for it."""
     if value is not None and (action is None or action.concepts & SWITCHING or action.concepts <= {"set"}):
         direction = action.concepts & {"up", "down"} if action is not None else frozenset[str]()
+        if action is not None and clause.more and action.concepts & {"open", "close"}:
+            direction = frozenset({"up" if "open" in action.concepts else "down"})
         if direction and value.number is not None and not clause.to_value:
-            return action
+            return Action(direction, property_name, action.type if action else None)
         return Action(frozenset({"set"}), property_name, action.type if action else None)
     if action is None and property_name is not None and not clause.excluded:
         return Action(frozenset({"query"}), property_name)
@@ -194,12 +244,14 @@ def _spoken_value(value: SpokenValue | None, meaning: Action | None) -> SpokenVa
 def _irs(command: SpokenCommand, text: str, chinese: bool, vocabulary: Vocabulary, deferred: bool) -> list[QueryIR]:
     if command.action is None and not any(phrase.headed or phrase.places for phrase in command.phrases):
         return []
+    if command.mood == "question" and not command.phrases and command.property is None:
+        return []
     action = ""
     if command.action is not None:
         words = PROPERTY_WORDS.get(command.property or "")
         action = canonical(command.action.concepts, words, command.property, chinese and not command.english)
     targets = command.phrases or [Phrase()]
-    if command.question and any(phrase.name for phrase in targets):
+    if command.mood == "question" and any(phrase.name for phrase in targets):
         # Reading does no harm: a known device is worth more than the words around it ("is the phone charging?").
         targets = [replace(phrase, unknown=None, feature=None) for phrase in targets if phrase.name]
     return [_ir(command, action, phrase, text, vocabulary, deferred) for phrase in targets]
@@ -210,9 +262,7 @@ def _ir(
 ) -> QueryIR:
     excluded = _exclusions(command.excluded, phrase, vocabulary)
     name = phrase.unknown or phrase.name
-    if phrase.rest and not excluded:
-        # "The other light": which one, only the speaker knows.
-        name = " ".join(filter(None, ("other", name or phrase.type_text)))
+    rest = command.only or (phrase.rest and not excluded)
     if not action and phrase.name and not command.excluded:
         name, action = phrase.name, _own_verb(phrase)
     elif phrase.feature and action:
@@ -222,14 +272,15 @@ def _ir(
     type_hint, type_word = _type_hint(command, phrase, vocabulary)
     reference = phrase.reference and not _only_points(phrase, command)
     everywhere = phrase.whole or (phrase.rest and excluded)
-    quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere else "one")
-    if command.question and quantifier == "any":
+    several = phrase.plural and phrase.unknown is not None and command.mood != "question"
+    quantifier = "except" if excluded else phrase.quantifier or ("all" if everywhere or several else "one")
+    if command.mood == "question" and quantifier == "any":
         quantifier = "all"
     if action and (name or type_hint or phrase.places or phrase.reference or phrase.any_device or command.property):
         confidence = PARTLY if phrase.unknown or phrase.feature else SURE
     else:
         confidence = PARTLY if action else LOST
-    references = [LAST_MENTIONED] if reference else []
+    references = [REST] if rest else [LAST_MENTIONED] if reference else []
     if phrase.here and not phrase.places:
         references.append("here")
     return QueryIR(
@@ -244,7 +295,9 @@ def _ir(
         references=tuple(references),
         property=command.property,
         value=command.value,
-        negated=command.negated,
+        mood=command.mood,
+        clear=command.clear,
+        negated=command.mood == "negation",
         deferred=deferred,
         confidence=confidence,
     )
@@ -252,7 +305,7 @@ def _ir(
 
 def _only_points(phrase: Phrase, command: SpokenCommand) -> bool:
     """左边那个床头灯 points at what it names, and "make it warmer in the study" at nothing."""
-    return bool(phrase.unknown or phrase.name or (phrase.places and command.property))
+    return bool(phrase.unknown or phrase.name or ((phrase.places or phrase.here) and command.property))
 
 
 def _own_verb(phrase: Phrase) -> str:

@@ -11,12 +11,34 @@ from functools import cache
 from homing.devices.lexicon import words
 from homing.devices.lexicon.actions import ACTIONS, CARRIERS, PARTICLES, Action
 from homing.devices.lexicon.things import ANY_DEVICE, FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS, TYPE_WORDS, TypeWord
-from homing.devices.lexicon.values import COLORS, EXTREMES, MODES, NUMBER, PROPERTIES, UNITS, number_of
+from homing.devices.lexicon.values import (
+    COLORS,
+    EXTREMES,
+    FRACTION,
+    MODES,
+    NUMBER,
+    PROPERTIES,
+    UNITS,
+    number_of,
+    share_of,
+)
 from homing.devices.query import SpokenValue
 from homing.devices.vocabulary import Vocabulary, singular
 
 NAME_COST, KNOWN_COST, UNKNOWN_COST = 0.6, 1.0, 2.5
 CLASSIFIERS = frozenset("个盏台扇只把座部间首")
+LEVELS = {"低": "low", "中": "medium", "高": "high"}
+ENDS = ("", ",", "。", "!", "档", "速", "吧", "啊")
+"""What may follow such a level: 风速调到低."""
+MOVING = frozenset({"on", "off", "open", "close", "lock", "unlock", "up", "down", "start", "stop", "pause"})
+"""Verbs that are known in other forms too: turned, opening."""
+CHANGES = {
+    **dict.fromkeys("亮光", Action(frozenset({"up"}), "brightness")),
+    "暗": Action(frozenset({"down"}), "brightness"),
+    **dict.fromkeys("高大热暖", Action(frozenset({"up"}))),
+    **dict.fromkeys("低小冷凉", Action(frozenset({"down"}))),
+}
+"""What changes something where a number follows: 暗百分之二十."""
 
 
 class Kind(StrEnum):
@@ -72,6 +94,8 @@ class Token:
     start: int = 0
     end: int = 0
     plural: bool = field(default=False, compare=False)
+    past: bool = field(default=False, compare=False)
+    going: bool = field(default=False, compare=False)
 
     def is_a(self, *kinds: Kind) -> bool:
         """Whether it may be any of these."""
@@ -110,14 +134,16 @@ def lex(form: str, vocabulary: Vocabulary, *, without: frozenset[str] = frozense
 
 
 def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[int, list[tuple[float, Token]]]:
-    known, longest = _lexicon()
-    lengths = sorted({*range(1, longest + 1), *vocabulary.lengths}, reverse=True)
+    known, lengths = _lexicon()
+    own = vocabulary.lengths
     edges: dict[int, list[tuple[float, Token]]] = defaultdict(list)
     for start in range(len(form)):
         if form[start] == " ":
             edges[start].append((0.0, Token(" ", start=start, end=start + 1)))
             continue
-        for length in lengths:
+        if start > 0 and _latin(form[start]) and _latin(form[start - 1]):
+            continue
+        for length in sorted({*lengths.get(form[start], ()), *own}, reverse=True):
             end = start + length
             if end <= len(form) and _stands_alone(form, start, end) and form[start:end] not in without:
                 token = _word(form[start:end], vocabulary, known)
@@ -125,6 +151,18 @@ def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[i
                     price = NAME_COST if token.is_a(Kind.NAME, Kind.PLACE) else KNOWN_COST
                     edges[start].append((price, replace(token, start=start, end=end)))
         edges[start] += [(KNOWN_COST, token) for token in _numbers(form, start)]
+        if (
+            form[start] in LEVELS
+            and start > 0
+            and form[start - 1] in "到成为至"
+            and form[start + 1 : start + 2] in ENDS
+        ):
+            end = start + 1 + (form[start + 1 : start + 2] in ("档", "速"))
+            level = Token(form[start:end], frozenset({Kind.VALUE}), value=SpokenValue(text=LEVELS[form[start]]))
+            edges[start].append((NAME_COST, replace(level, start=start, end=end)))
+        if form[start] in CHANGES and (form.startswith("百分之", start + 1) or NUMBER.match(form, start + 1)):
+            verb = Token(form[start], frozenset({Kind.ACTION}), action=CHANGES[form[start]])
+            edges[start].append((NAME_COST, replace(verb, start=start, end=start + 1)))
         end = _end_of_unknown(form, start)
         edges[start].append((UNKNOWN_COST, Token(form[start:end], frozenset({Kind.UNKNOWN}), start=start, end=end)))
     return edges
@@ -134,8 +172,10 @@ def _word(text: str, vocabulary: Vocabulary, known: dict[str, Token]) -> Token |
     """The token of one exact text, from the home and the lexicon together."""
     found = _reading(text, vocabulary, known)
     if found is None:
-        single = singular(text)
+        single = singular(text) if text[-1] == "s" else None
         found = _reading(single, vocabulary, known) if single else None
+        if found is None and text.endswith(("ing", "ed")):
+            return _inflected(text, known)
         if found is None or not found.is_a(*INFLECTED):
             return None
         noun = found.is_a(Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.ANY_DEVICE, Kind.PROPERTY)
@@ -152,6 +192,21 @@ def _reading(text: str, vocabulary: Vocabulary, known: dict[str, Token]) -> Toke
     kinds = set(base.kinds)
     kinds |= {kind for kind, there in ((Kind.NAME, name), (Kind.PLACE, place), (Kind.TYPE, own_type)) if there}
     return replace(base, kinds=frozenset(kinds), name=name, place=place or base.place, type=own_type or base.type)
+
+
+def _inflected(text: str, known: dict[str, Token]) -> Token | None:
+    """An English verb as it is said of the past (turned), or of what goes on (turning)."""
+    past = text.endswith("ed")
+    stem = text[:-2] if past else text[:-3]
+    doubled = stem[:-1] if len(stem) > 2 and stem[-1] == stem[-2] else stem
+    for base in (stem, stem + "e", doubled):
+        verb = known.get(base)
+        if verb is not None and (
+            verb.is_a(Kind.CARRIER) or (verb.action is not None and verb.action.concepts & MOVING)
+        ):
+            kinds = verb.kinds & {Kind.ACTION, Kind.CARRIER}
+            return replace(verb, kinds=frozenset(kinds), type=None, past=past, going=not past)
+    return None
 
 
 def _stands_alone(form: str, start: int, end: int) -> bool:
@@ -180,21 +235,22 @@ def _numbers(form: str, start: int) -> Iterator[Token]:
     if floor:
         yield Token(floor[0], frozenset({Kind.PLACE}), place=floor[0], start=start, end=floor.end())
     share = form.startswith("百分之", start)
+    part = FRACTION.match(form, start)
+    if part is not None and not share and (percent := share_of(part)) is not None:
+        yield _value(form, start, part.end(), SpokenValue(number=percent, unit="%"))
     found = NUMBER.match(form, start + 3 if share else start)
     if found is None:
-        for word in ("一半", "halfway", "half way", "half"):
-            if form.startswith(word, start) and _stands_alone(form, start, start + len(word)):
-                yield _value(form, start, start + len(word), SpokenValue(number=50.0, unit="%"))
         return
-    end = found.start() + len(found[0].rstrip())
+    end = found.start() + len(found[0].rstrip().removesuffix(" and"))
     number = number_of(found[0])
     if number is None:
         return
     if share:
         yield _value(form, start, end, SpokenValue(number=number, unit="%"))
         return
-    if form.startswith("一半", start):
-        yield _value(form, start, start + 2, SpokenValue(number=50.0, unit="%"))
+    for half in (" and a half", " and one half"):
+        if form.startswith(half, end):
+            number, end = number + 0.5, end + len(half)
     if form.startswith("成", end) and number <= 10 and not form.startswith("成", start):
         yield _value(form, start, end + 1, SpokenValue(number=10 * number, unit="%"))
     unit, after = _unit(form, end, set(UNITS) | set(words.TIME_UNITS) | CLASSIFIERS)
@@ -203,6 +259,8 @@ def _numbers(form: str, start: int) -> Iterator[Token]:
     elif unit in CLASSIFIERS:
         yield Token(form[start:after], frozenset({Kind.COUNT}), start=start, end=after)
     elif unit:
+        if form.startswith("半", after):
+            number, after = number + 0.5, after + 1
         yield _value(form, start, after, SpokenValue(number=number, unit=UNITS[unit] or None))
     elif _stands_alone(form, start, end):
         yield _value(form, start, end, SpokenValue(number=number))
@@ -254,8 +312,8 @@ def _inside_unknown(tokens: list[Token]) -> list[Token]:
 
 
 @cache
-def _lexicon() -> tuple[dict[str, Token], int]:
-    """Every word of the lexicon, and the length of the longest."""
+def _lexicon() -> tuple[dict[str, Token], dict[str, frozenset[int]]]:
+    """Every word of the lexicon, and by first character how long they are, endings of English words included."""
     kinds: dict[str, set[Kind]] = defaultdict(set)
     groups = {
         Kind.ACTION: ACTIONS, Kind.CARRIER: CARRIERS, Kind.PARTICLE: PARTICLES, Kind.TYPE: TYPE_WORDS,
@@ -285,7 +343,10 @@ def _lexicon() -> tuple[dict[str, Token], int]:
         )
         for word, found in kinds.items()
     }
-    return tokens, max(map(len, tokens))
+    lengths: dict[str, set[int]] = defaultdict(set)
+    for word in tokens:
+        lengths[word[0]] |= {len(word) + more for more in range(5 if word.isascii() else 1)}
+    return tokens, {first: frozenset(found) for first, found in lengths.items()}
 
 
 def _named_value(word: str) -> SpokenValue | None:

@@ -100,8 +100,8 @@ export function devices(main, context) {
     const of = (decision) =>
       understood.steps.filter((step) => step.decision === decision).flatMap((step) => step.candidates);
     plan.light({
-      meant: of("act"),
-      asked: of("ask"),
+      meant: [...of("act"), ...of("answer")],
+      asked: [...of("ask"), ...of("confirm")],
       excluded: understood.steps.flatMap((step) => step.ir.scope_exclude ?? []),
     });
     put(
@@ -120,11 +120,19 @@ export function devices(main, context) {
         h(
           "span",
           { class: "decision" },
-          icon(step.decision === "act" ? "check" : step.decision === "ask" ? "warn" : "cross"),
+          icon({ act: "check", answer: "check", confirm: "warn", ask: "warn" }[step.decision] ?? "cross"),
           t(`devices.${step.decision}`),
         ),
+        h("span", { class: "mood" }, named("mood", step.ir.mood)),
         step.question && h("p", {}, step.question),
       ),
+      (step.decision === "confirm" || step.hint === "complaint") &&
+        h(
+          "div",
+          { class: "row" },
+          h("button", { type: "button", class: "main", on: { click: () => reply(t("devices.yes")) } }, t("devices.yes")),
+          h("button", { type: "button", on: { click: () => context.setQuery("") } }, t("devices.no")),
+        ),
       step.suggestions.length > 0 &&
         h(
           "div",
