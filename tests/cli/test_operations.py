@@ -206,8 +206,8 @@ def test_an_option_has_the_default_of_the_operation(line: str) -> None:
 
 
 def test_every_field_of_an_operation_can_be_said_in_the_shell() -> None:
-    # `repl` keeps a dialogue; a file or a pipe has a text; people look at no vectors, and count characters; each kind of
-    # thing has a search of its own.
+    # `repl` keeps a dialogue; a file or a pipe has a text; people look at no vectors, and count characters; each
+    # kind of thing has a search of its own.
     unsaid = {
         "search_everything": {"sources", "project"},
         "ask_devices": {"state"},
