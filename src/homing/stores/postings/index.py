@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -45,8 +45,8 @@ MIN_IDF = 1e-6
 """The idf of a term that half of the texts hold, or more."""
 
 Scores = npt.NDArray[np.float64]
-ReadPiece = Callable[[int, int], Postings]
-"""Reads a piece of a segment: its id, and the number of the piece."""
+ReadPieces = Callable[[int, Sequence[int]], Mapping[int, Postings]]
+"""Reads pieces of a segment: its id, and the numbers of the pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class View:
 class Question:
     """Terms that are asked of a view: what they are worth, and what texts score by them."""
 
-    def __init__(self, view: View, terms: Sequence[str], read: ReadPiece) -> None:
+    def __init__(self, view: View, terms: Sequence[str], read: ReadPieces) -> None:
         self._view = view
         numbers = numbers_of(terms)
         self._held = [one for part in view.parts if (one := _held(part, numbers, read)).at]
@@ -188,23 +188,28 @@ def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _held(part: Part, numbers: Terms, read: ReadPiece) -> _Held:
+def _held(part: Part, numbers: Terms, read: ReadPieces) -> _Held:
     header = part.header
+    if not len(header.terms):
+        return _Held(part, [], [])
     places = np.minimum(np.searchsorted(header.terms, numbers), len(header.terms) - 1)
-    at = np.flatnonzero(header.terms[places] == numbers).tolist() if len(header.terms) else []
-    ranges = [(int(header.starts[places[one]]), int(header.starts[places[one] + 1])) for one in at]
-    return _Held(part, at, [_postings(part.id, start, end, read) for start, end in ranges])
+    at = np.flatnonzero(header.terms[places] == numbers)
+    starts, ends = header.starts[places[at]].tolist(), header.starts[places[at] + 1].tolist()
+    ranges = list(zip(starts, ends, strict=True))
+    needed = {number for start, end in ranges for number in range(start // PIECE, (end - 1) // PIECE + 1)}
+    pieces = read(part.id, sorted(needed)) if needed else {}
+    return _Held(part, at.tolist(), [_postings(pieces, start, end) for start, end in ranges])
 
 
-def _postings(segment: int, start: int, end: int, read: ReadPiece) -> Postings:
+def _postings(pieces: Mapping[int, Postings], start: int, end: int) -> Postings:
     """The postings of a segment from one place to another."""
     first, last = start // PIECE, (end - 1) // PIECE
-    pieces = [read(segment, number) for number in range(first, last + 1)]
     part = slice(start - first * PIECE, end - first * PIECE)
     if first == last:
-        return Postings(pieces[0].slots[part], pieces[0].counts[part])
+        return Postings(pieces[first].slots[part], pieces[first].counts[part])
+    found = [pieces[number] for number in range(first, last + 1)]
     return Postings(
-        np.concatenate([one.slots for one in pieces])[part], np.concatenate([one.counts for one in pieces])[part]
+        np.concatenate([one.slots for one in found])[part], np.concatenate([one.counts for one in found])[part]
     )
 
 
@@ -216,16 +221,16 @@ def _least(scores: Scores, limit: int) -> float:
 class Rows(Protocol):
     """The rows of the index, as of one moment."""
 
-    def header(self, segment: int) -> bytes:
-        """The header of a segment."""
+    def headers(self, segments: Sequence[int]) -> Mapping[int, bytes]:
+        """The headers of segments, by id."""
         ...
 
-    def piece(self, segment: int, number: int) -> bytes:
-        """A piece of its postings."""
+    def pieces(self, segment: int, numbers: Sequence[int]) -> Mapping[int, bytes]:
+        """Pieces of the postings of a segment, by number."""
         ...
 
-    def removed(self, removal: int) -> bytes:
-        """The keys of texts that were removed."""
+    def removed(self, removals: Sequence[int]) -> Mapping[int, bytes]:
+        """The keys of texts that were removed, by row."""
         ...
 
 
@@ -246,8 +251,9 @@ class Index:
         if known is not None and known[:2] == (tuple(segments), tuple(removals)):
             return known[2]
         parts = {} if known is None else {one.id: one for one in known[2].parts}
-        removed = unpack_keys(rows.removed(one) for one in removals)
-        headers = {one: parts[one].header if one in parts else unpack(rows.header(one)) for one in segments}
+        removed = unpack_keys(rows.removed(removals).values())
+        stored = rows.headers([one for one in segments if one not in parts])
+        headers = {one: parts[one].header if one in parts else unpack(stored[one]) for one in segments}
         found = View([Part.of(one, header, removed) for one, header in headers.items()])
         with self._lock:
             self._views[collection] = (tuple(segments), tuple(removals), found)
@@ -256,21 +262,27 @@ class Index:
                 self._views.popitem(last=False)
         return found
 
-    def piece(self, rows: Rows, segment: int, number: int) -> Postings:
-        """A piece of a segment, out of memory if it is held."""
+    def pieces(self, rows: Rows, segment: int, numbers: Sequence[int]) -> dict[int, Postings]:
+        """Pieces of a segment, out of memory where they are held."""
+        found: dict[int, Postings] = {}
         with self._lock:
-            found = self._pieces.get((segment, number))
-            if found is not None:
-                self._pieces.move_to_end((segment, number))
-                return found
-        found = unpack_piece(rows.piece(segment, number))
+            for number in numbers:
+                held = self._pieces.get((segment, number))
+                if held is not None:
+                    self._pieces.move_to_end((segment, number))
+                    found[number] = held
+        missing = [number for number in numbers if number not in found]
+        if not missing:
+            return found
+        read = {number: unpack_piece(stored) for number, stored in rows.pieces(segment, missing).items()}
         with self._lock:
-            if (segment, number) not in self._pieces:
-                self._pieces[segment, number] = found
-                self._held += _bytes(found)
+            for number, postings in read.items():
+                if (segment, number) not in self._pieces:
+                    self._pieces[segment, number] = postings
+                    self._held += _bytes(postings)
             while self._held > self._memory:
                 self._held -= _bytes(self._pieces.popitem(last=False)[1])
-        return found
+        return found | read
 
 
 def _bytes(postings: Postings) -> int:
