@@ -132,41 +132,112 @@ class Question:
         `allowed` are the keys that may be found, in order; None is all of them.
         """
         keys, scores = np.zeros(0, np.int64), np.zeros(0)
-        for one in self._held:
-            found = self._scored(one)
-            if one.part.gone is not None:
-                found[one.part.gone] = 0.0
-            if allowed is not None:
-                found *= among(one.part.header.keys, allowed)
+        for one in sorted(self._held, key=lambda one: -one.part.texts) if limit else ():
             least = _least(scores, limit)
-            slots = np.flatnonzero(found > 0 if least <= 0 else found >= least)
-            if len(slots) > limit:
-                slots = slots[found[slots] >= _least(found[slots], limit)]
-            keys, scores = np.append(keys, one.part.header.keys[slots]), np.append(scores, found[slots])
+            slots = self._candidates(one, limit, least, allowed)
+            found = self._exact(one, slots)
+            kept = (found > 0) & (found >= least)
+            keys = np.append(keys, one.part.header.keys[slots[kept]])
+            scores = np.append(scores, found[kept])
         kept = scores >= _least(scores, limit)
         order = np.argsort(-scores[kept], kind="stable")
         return keys[kept][order], scores[kept][order]
+
+    def _candidates(self, held: _Held, limit: int, least: float, allowed: Keys | None) -> npt.NDArray[np.int64]:
+        """The slots of a segment whose score may be among the best `limit` of this segment, and at least `least`.
+
+        Terms are summed from the rarest on, as long as what is left could lift a text that has none of them to the
+        least score that counts. What the others bring is then looked up for few.
+        """
+        header, lists = held.part.header, held.lists
+        weights = self._weights[held.at]
+        order = np.argsort(-weights).tolist()
+        most = [int(one.counts.max()) for one in lists]
+        bounds = weights * most / (most + self._norms(header.lengths.min(keepdims=True)))
+        # What the terms from this place on can bring at most, a little more for rounding.
+        rest = np.append(np.cumsum(bounds[order][::-1])[::-1], 0.0) * (1 + 1e-9)
+        sums, done = np.zeros(header.texts), 0
+        barred = held.part.gone
+        if allowed is not None:
+            outside = ~among(header.keys, allowed)
+            barred = outside if barred is None else barred | outside
+        while rest[done] >= least and done < len(order):
+            # At first enough terms for `limit` texts: the more they score, the sooner the others need no summing.
+            wanted = 4 * limit if not done else 0
+            first = done
+            while done < len(order) and (wanted > 0 or (first and rest[done] >= least)):
+                wanted -= len(lists[order[done]].slots)
+                done += 1
+            sums += self._summed(held, order[first:done])
+            if barred is not None:
+                sums[barred] = 0.0
+            least = max(least, _least_of_chunks(sums, limit))
+        slots = np.flatnonzero(sums > max(0.0, least - rest[done] - 1e-9 * least))
+        for place in range(done, len(order)):
+            if len(slots) <= 4 * limit:
+                break
+            gained = sums[slots] + self._brought(held, order[place], slots)
+            sums[slots] = gained
+            slots = slots[gained >= least - rest[place + 1] - 1e-9 * least]
+        return slots
+
+    def _exact(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
+        """What texts of a segment score, summed in the order of the query."""
+        found = np.zeros(len(slots))
+        if len(slots):
+            for place in range(len(held.lists)):
+                found += self._brought(held, place, slots)
+        return found
+
+    def _brought(self, held: _Held, place: int, slots: npt.NDArray[np.int64]) -> Scores:
+        """What one of the terms brings to texts of a segment."""
+        postings = held.lists[place]
+        at = np.minimum(np.searchsorted(postings.slots, slots.astype(np.uint16)), len(postings.slots) - 1)
+        counts = np.where(postings.slots[at] == slots, postings.counts[at], 0)
+        worth: Scores = self._weights[held.at[place]] * counts / (counts + self._norms(held.part.header.lengths[slots]))
+        return worth
 
     def measure(self, keys: Keys) -> Scores:
         """What each of these texts scores; 0 where it shares no term, or does not exist."""
         found = np.zeros(len(keys))
         for one in self._held:
-            header = one.part.header
-            slots = np.minimum(np.searchsorted(header.keys, keys), header.texts - 1)
-            mine = np.flatnonzero(header.keys[slots] == keys)
-            slots = slots[mine]
-            norms = self._norms(header.lengths[slots])
-            for at, postings in zip(one.at, one.lists, strict=True):
-                place = np.minimum(np.searchsorted(postings.slots, slots), len(postings.slots) - 1)
-                counts = np.where(postings.slots[place] == slots, postings.counts[place], 0)
-                found[mine] += self._weights[at] * counts / (counts + norms)
+            held = one.part.header.keys
+            slots = np.minimum(np.searchsorted(held, keys), len(held) - 1)
+            mine = np.flatnonzero(held[slots] == keys)
+            found[mine] = self._exact(one, slots[mine])
         return found
 
-    def _scored(self, held: _Held) -> Scores:
-        """The score of every text of a segment."""
-        slots = np.concatenate([one.slots for one in held.lists])
-        counts = np.concatenate([one.counts for one in held.lists]).astype(np.float64)
-        worth = np.repeat(self._weights[held.at], [len(one.slots) for one in held.lists])
+    def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, Scores]:
+        """The texts that hold all terms of a group, of which there is one for each keyword, given by their places.
+
+        Those with most keywords first, then those with the rarer, then by key; with what the keywords are worth.
+        """
+        keys, held = [np.zeros(0, np.int64)], [np.zeros((len(groups), 0), np.bool_)]
+        for one in self._held:
+            lists = dict(zip(one.at, one.lists, strict=True))
+            found = np.zeros((len(groups), one.part.header.texts), np.bool_)
+            for row, group in zip(found, groups, strict=True):
+                if all(at in lists for at in group):
+                    counts = np.bincount(np.concatenate([lists[at].slots for at in group]), minlength=len(row))
+                    row[:] = counts == len(group)
+            if one.part.gone is not None:
+                found[:, one.part.gone] = False
+            slots = np.flatnonzero(found.any(axis=0))
+            keys.append(one.part.header.keys[slots])
+            held.append(found[:, slots])
+        every, matrix = np.concatenate(keys), np.concatenate(held, axis=1)
+        weights = np.array([self._view.idf(int(number)) for number in matrix.sum(axis=1)])
+        worth, counted = (matrix * weights[:, None]).sum(axis=0), matrix.sum(axis=0)
+        order = np.lexsort((every, -worth, -counted))
+        return every[order], worth[order]
+
+    def _summed(self, held: _Held, places: Sequence[int]) -> Scores:
+        """What some of the terms bring to every text of a segment."""
+        lists = [held.lists[place] for place in places]
+        slots = np.concatenate([one.slots for one in lists])
+        counts = np.concatenate([one.counts for one in lists]).astype(np.float64)
+        weights = [self._weights[held.at[place]] for place in places]
+        worth = np.repeat(weights, [len(one.slots) for one in lists])
         worth *= counts
         counts += self._norms(held.part.header.lengths[slots])
         worth /= counts
@@ -216,6 +287,15 @@ def _postings(pieces: Mapping[int, Postings], start: int, end: int) -> Postings:
 def _least(scores: Scores, limit: int) -> float:
     """The score that the best `limit` have at least; 0 where there are not more."""
     return float(np.partition(scores, -limit)[-limit]) if len(scores) > limit else 0.0
+
+
+def _least_of_chunks(scores: Scores, limit: int) -> float:
+    """A score that at least `limit` have: the best of so many chunks. Quicker found than the last of the best."""
+    chunks = max(4 * limit, 64)
+    if len(scores) < 8 * chunks:
+        return _least(scores, limit)
+    size = len(scores) // chunks
+    return _least(scores[: size * chunks].reshape(chunks, size).max(axis=1), limit)
 
 
 class Rows(Protocol):

@@ -152,7 +152,8 @@ class WordTables:
     def tidy(self, collection: int) -> bool:
         """Join what is small and due; whether something is left that `Merger` should join."""
         if not self.alone(collection):
-            return bool(self.due(collection))
+            # Whoever is at it may take away what the rows name; they can only be counted.
+            return bool(due([one[:2] for one in self.segments(collection)]))
         while chosen := self.due(collection):
             if sum(one.postings for one in self.segments(collection) if one.id in chosen) > AT_ONCE:
                 break
@@ -164,7 +165,7 @@ class WordTables:
     def due(self, collection: int) -> list[int]:
         """Which segments are to be joined: several of about one size, or one of which half was removed."""
         segments = self.segments(collection)
-        if chosen := due([(one.id, one.texts) for one in segments]):
+        if chosen := due([one[:2] for one in segments]):
             return chosen
         sql = "SELECT coalesce(sum(texts), 0) FROM word_removals WHERE collection = $1"
         [(count,)] = self._rows(sql, collection)
