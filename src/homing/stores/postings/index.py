@@ -13,9 +13,9 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,12 @@ import numpy.typing as npt
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     PIECE,
+    Counts,
     Header,
     Keys,
+    Lengths,
     Postings,
+    Slots,
     Terms,
     numbers_of,
     unpack,
@@ -43,6 +46,8 @@ K1 = 1.2
 B = 0.75
 MIN_IDF = 1e-6
 """The idf of a term that half of the texts hold, or more."""
+ROUGHLY = 1 - 1e-5
+"""The share of a score that single precision is sure of, and more."""
 
 Scores = npt.NDArray[np.float64]
 ReadPieces = Callable[[int, Sequence[int]], Mapping[int, Postings]]
@@ -77,13 +82,14 @@ class Part:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The postings of a query's terms in one segment; `at` says which of the terms each list belongs to."""
+class _Held(NamedTuple):
+    """The postings of a query's terms in one segment, term after term; `at` says which terms, `sizes` how many each."""
 
     part: Part
-    at: list[int]
-    lists: list[Postings]
+    at: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    slots: Slots
+    counts: Counts
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,7 @@ class View:
     """The words of a collection at one moment."""
 
     parts: Sequence[Part]
+    _norms: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> int:
@@ -101,6 +108,18 @@ class View:
     def mean(self) -> float:
         """How many words a text has in the mean."""
         return max(1.0, sum(one.words for one in self.parts) / max(1, self.texts))
+
+    def norms(self, part: Part) -> npt.NDArray[np.float32]:
+        """How much the length of each text of a segment counts against it, roughly."""
+        found = self._norms.get(part.id)
+        if found is None:
+            self._norms[part.id] = found = self.exact_norms(part.header.lengths).astype(np.float32)
+        return found
+
+    def exact_norms(self, lengths: Lengths) -> Scores:
+        """How much these lengths count against a text."""
+        norms: Scores = lengths * (K1 * B / self.mean) + K1 * (1 - B)
+        return norms
 
     def idf(self, holders: int) -> float:
         """What a term is worth that so many texts hold."""
@@ -113,13 +132,14 @@ class Question:
     def __init__(self, view: View, terms: Sequence[str], read: ReadPieces) -> None:
         self._view = view
         numbers = numbers_of(terms)
-        self._held = [one for part in view.parts if (one := _held(part, numbers, read)).at]
-        holders = [0] * len(terms)
+        self._held = [one for part in view.parts if (one := _held(part, numbers, read)) is not None]
+        holders = np.zeros(len(terms), np.int64)
         for one in self._held:
-            for at, postings in zip(one.at, one.lists, strict=True):
-                gone = 0 if one.part.gone is None else int(one.part.gone[postings.slots].sum())
-                holders[at] += len(postings.slots) - gone
-        self._weights = np.array([view.idf(number) for number in holders])
+            holders[one.at] += one.sizes
+            if one.part.gone is not None:
+                gone = np.repeat(one.at, one.sizes)[one.part.gone[one.slots]]
+                holders -= np.bincount(gone, minlength=len(terms))
+        self._weights = np.array([view.idf(number) for number in holders.tolist()])
 
     @property
     def mass(self) -> float:
@@ -131,71 +151,28 @@ class Question:
 
         `allowed` are the keys that may be found, in order; None is all of them.
         """
-        keys, scores = np.zeros(0, np.int64), np.zeros(0)
+        least, found = 0.0, list[tuple[_Held, npt.NDArray[np.int64], Scores]]()
         for one in sorted(self._held, key=lambda one: -one.part.texts) if limit else ():
-            least = _least(scores, limit)
-            slots = self._candidates(one, limit, least, allowed)
-            found = self._exact(one, slots)
-            kept = (found > 0) & (found >= least)
-            keys = np.append(keys, one.part.header.keys[slots[kept]])
-            scores = np.append(scores, found[kept])
-        kept = scores >= _least(scores, limit)
-        order = np.argsort(-scores[kept], kind="stable")
-        return keys[kept][order], scores[kept][order]
-
-    def _candidates(self, held: _Held, limit: int, least: float, allowed: Keys | None) -> npt.NDArray[np.int64]:
-        """The slots of a segment whose score may be among the best `limit` of this segment, and at least `least`.
-
-        Terms are summed from the rarest on, as long as what is left could lift a text that has none of them to the
-        least score that counts. What the others bring is then looked up for few.
-        """
-        header, lists = held.part.header, held.lists
-        weights = self._weights[held.at]
-        order = np.argsort(-weights).tolist()
-        most = [int(one.counts.max()) for one in lists]
-        bounds = weights * most / (most + self._norms(header.lengths.min(keepdims=True)))
-        # What the terms from this place on can bring at most, a little more for rounding.
-        rest = np.append(np.cumsum(bounds[order][::-1])[::-1], 0.0) * (1 + 1e-9)
-        sums, done = np.zeros(header.texts), 0
-        barred = held.part.gone
-        if allowed is not None:
-            outside = ~among(header.keys, allowed)
-            barred = outside if barred is None else barred | outside
-        while rest[done] >= least and done < len(order):
-            # At first enough terms for `limit` texts: the more they score, the sooner the others need no summing.
-            wanted = 4 * limit if not done else 0
-            first = done
-            while done < len(order) and (wanted > 0 or (first and rest[done] >= least)):
-                wanted -= len(lists[order[done]].slots)
-                done += 1
-            sums += self._summed(held, order[first:done])
-            if barred is not None:
-                sums[barred] = 0.0
-            least = max(least, _least_of_chunks(sums, limit))
-        slots = np.flatnonzero(sums > max(0.0, least - rest[done] - 1e-9 * least))
-        for place in range(done, len(order)):
-            if len(slots) <= 4 * limit:
-                break
-            gained = sums[slots] + self._brought(held, order[place], slots)
-            sums[slots] = gained
-            slots = slots[gained >= least - rest[place + 1] - 1e-9 * least]
-        return slots
-
-    def _exact(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
-        """What texts of a segment score, summed in the order of the query."""
-        found = np.zeros(len(slots))
-        if len(slots):
-            for place in range(len(held.lists)):
-                found += self._brought(held, place, slots)
-        return found
-
-    def _brought(self, held: _Held, place: int, slots: npt.NDArray[np.int64]) -> Scores:
-        """What one of the terms brings to texts of a segment."""
-        postings = held.lists[place]
-        at = np.minimum(np.searchsorted(postings.slots, slots.astype(np.uint16)), len(postings.slots) - 1)
-        counts = np.where(postings.slots[at] == slots, postings.counts[at], 0)
-        worth: Scores = self._weights[held.at[place]] * counts / (counts + self._norms(held.part.header.lengths[slots]))
-        return worth
+            # A term brings less than its idf.
+            if float(self._weights[one.at].sum()) > least:
+                sums = self._summed(one)
+                if one.part.gone is not None:
+                    sums[one.part.gone] = 0.0
+                if allowed is not None:
+                    sums *= among(one.part.header.keys, allowed)
+                least = max(least, _reached(sums, limit))
+                slots = np.flatnonzero(sums >= least * ROUGHLY if least > 0 else sums)
+                found.append((one, slots, sums[slots]))
+        keys, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for one, slots, roughly in found:
+            slots = slots[roughly >= least * ROUGHLY]
+            if len(slots):
+                keys.append(one.part.header.keys[slots])
+                scores.append(self._exact(one, slots))
+        every, exact = np.concatenate(keys), np.concatenate(scores)
+        kept = np.flatnonzero(exact >= _least(exact, limit))
+        kept = kept[np.argsort(-exact[kept], kind="stable")]
+        return every[kept], exact[kept]
 
     def measure(self, keys: Keys) -> Scores:
         """What each of these texts scores; 0 where it shares no term, or does not exist."""
@@ -204,7 +181,8 @@ class Question:
             held = one.part.header.keys
             slots = np.minimum(np.searchsorted(held, keys), len(held) - 1)
             mine = np.flatnonzero(held[slots] == keys)
-            found[mine] = self._exact(one, slots[mine])
+            if len(mine):
+                found[mine] = self._exact(one, slots[mine])
         return found
 
     def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, Scores]:
@@ -214,11 +192,11 @@ class Question:
         """
         keys, held = [np.zeros(0, np.int64)], [np.zeros((len(groups), 0), np.bool_)]
         for one in self._held:
-            lists = dict(zip(one.at, one.lists, strict=True))
+            lists = dict(zip(one.at.tolist(), np.split(one.slots, np.cumsum(one.sizes)[:-1]), strict=True))
             found = np.zeros((len(groups), one.part.header.texts), np.bool_)
             for row, group in zip(found, groups, strict=True):
                 if all(at in lists for at in group):
-                    counts = np.bincount(np.concatenate([lists[at].slots for at in group]), minlength=len(row))
+                    counts = np.bincount(np.concatenate([lists[at] for at in group]), minlength=len(row))
                     row[:] = counts == len(group)
             if one.part.gone is not None:
                 found[:, one.part.gone] = False
@@ -231,22 +209,23 @@ class Question:
         order = np.lexsort((every, -worth, -counted))
         return every[order], worth[order]
 
-    def _summed(self, held: _Held, places: Sequence[int]) -> Scores:
-        """What some of the terms bring to every text of a segment."""
-        lists = [held.lists[place] for place in places]
-        slots = np.concatenate([one.slots for one in lists])
-        counts = np.concatenate([one.counts for one in lists]).astype(np.float64)
-        weights = [self._weights[held.at[place]] for place in places]
-        worth = np.repeat(weights, [len(one.slots) for one in lists])
-        worth *= counts
-        counts += self._norms(held.part.header.lengths[slots])
-        worth /= counts
+    def _summed(self, held: _Held) -> Scores:
+        """What every text of a segment scores, to about six digits."""
+        slots = held.slots.astype(np.int64)
+        worth = held.counts / (self._view.norms(held.part).take(slots) + held.counts)
+        worth *= np.repeat(self._weights[held.at].astype(np.float32), held.sizes)
         return np.bincount(slots, worth, held.part.header.texts).astype(np.float64, copy=False)
 
-    def _norms(self, lengths: npt.NDArray[np.uint32]) -> Scores:
-        found = lengths * (K1 * B / self._view.mean)
-        found += K1 * (1 - B)
-        return found.astype(np.float64, copy=False)
+    def _exact(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
+        """What some texts of a segment score, summed in the order of the query, whatever segment they lie in."""
+        places = np.full(held.part.header.texts, -1, np.int32)
+        places[slots] = np.arange(len(slots))
+        place = places.take(held.slots.astype(np.int64))
+        theirs = np.flatnonzero(place >= 0)
+        place, counts = place[theirs], held.counts[theirs].astype(np.float64)
+        weights = self._weights[held.at[np.searchsorted(np.cumsum(held.sizes), theirs, "right")]]
+        norms = self._view.exact_norms(held.part.header.lengths[slots])
+        return np.bincount(place, weights * counts / (counts + norms[place]), len(slots)).astype(np.float64)
 
 
 def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
@@ -259,29 +238,27 @@ def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _held(part: Part, numbers: Terms, read: ReadPieces) -> _Held:
+def _held(part: Part, numbers: Terms, read: ReadPieces) -> _Held | None:
+    """The postings of some terms in a segment; None where it has none of them."""
     header = part.header
     if not len(header.terms):
-        return _Held(part, [], [])
-    places = np.minimum(np.searchsorted(header.terms, numbers), len(header.terms) - 1)
+        return None
+    places = np.minimum(header.terms.searchsorted(numbers), len(header.terms) - 1)
     at = np.flatnonzero(header.terms[places] == numbers)
-    starts, ends = header.starts[places[at]].tolist(), header.starts[places[at] + 1].tolist()
-    ranges = list(zip(starts, ends, strict=True))
-    needed = {number for start, end in ranges for number in range(start // PIECE, (end - 1) // PIECE + 1)}
-    pieces = read(part.id, sorted(needed)) if needed else {}
-    return _Held(part, at.tolist(), [_postings(pieces, start, end) for start, end in ranges])
-
-
-def _postings(pieces: Mapping[int, Postings], start: int, end: int) -> Postings:
-    """The postings of a segment from one place to another."""
-    first, last = start // PIECE, (end - 1) // PIECE
-    part = slice(start - first * PIECE, end - first * PIECE)
-    if first == last:
-        return Postings(pieces[first].slots[part], pieces[first].counts[part])
-    found = [pieces[number] for number in range(first, last + 1)]
-    return Postings(
-        np.concatenate([one.slots for one in found])[part], np.concatenate([one.counts for one in found])[part]
-    )
+    if not len(at):
+        return None
+    starts, ends = header.starts[places[at]].astype(np.int64), header.starts[places[at] + 1].astype(np.int64)
+    ranges = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    pieces = read(part.id, sorted({one for start, end in ranges for one in range(start // PIECE, -(-end // PIECE))}))
+    slots, counts = list[Slots](), list[Counts]()
+    for start, end in ranges:
+        while start < end:
+            number, first = divmod(start, PIECE)
+            last = min(PIECE, end - number * PIECE)
+            slots.append(pieces[number].slots[first:last])
+            counts.append(pieces[number].counts[first:last])
+            start = number * PIECE + last
+    return _Held(part, at, ends - starts, np.concatenate(slots), np.concatenate(counts))
 
 
 def _least(scores: Scores, limit: int) -> float:
@@ -289,13 +266,14 @@ def _least(scores: Scores, limit: int) -> float:
     return float(np.partition(scores, -limit)[-limit]) if len(scores) > limit else 0.0
 
 
-def _least_of_chunks(scores: Scores, limit: int) -> float:
-    """A score that at least `limit` have: the best of so many chunks. Quicker found than the last of the best."""
-    chunks = max(4 * limit, 64)
-    if len(scores) < 8 * chunks:
+def _reached(scores: Scores, limit: int) -> float:
+    """A score that `limit` texts reach, if so many have one: quicker found than the last of the best."""
+    width = 8 * limit
+    height = len(scores) // width
+    if height < 2:
         return _least(scores, limit)
-    size = len(scores) // chunks
-    return _least(scores[: size * chunks].reshape(chunks, size).max(axis=1), limit)
+    # So many texts, each the best of its column, have the score that the best columns have at least.
+    return _least(scores[: height * width].reshape(height, width).max(axis=0), limit)
 
 
 class Rows(Protocol):
