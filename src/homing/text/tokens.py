@@ -205,7 +205,7 @@ def _terms(query: str) -> tuple[str, ...]:
     terms: dict[str, None] = {}
     for piece in cut(fold(query)):
         terms.update(dict.fromkeys(_asked_of_run(piece) if is_run(piece) else word_tokens(piece)))
-    telling = [term for term in terms if not _says_nothing(term)]
+    telling = [term for term in terms if not is_stop_word(term)]
     return tuple((telling or list(terms))[:MAX_TERMS])
 
 
@@ -220,7 +220,8 @@ def _asked_of_run(run: str) -> Iterator[str]:
 _STOP = CHINESE | {stem(word) for word in ENGLISH}
 
 
-def _says_nothing(term: str) -> bool:
+def is_stop_word(term: str) -> bool:
+    """Whether a term says so little that it is asked only where nothing else is."""
     return term in _STOP or (len(term) == 2 and term[0] in CHINESE and term[1] in CHINESE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -200,7 +201,7 @@ class PostgresStore:
         found = self._worded(collection, query, limit, options, "r.id")
         if found is None:
             return Words()
-        return Words(tuple(Worded(name, score) for score, name in found.rows), found.mass, found.rarest, found.texts)
+        return replace(found.words, found=tuple(Worded(name, score) for score, name in found.rows))
 
     def _worded(
         self, collection: str, query: str, limit: int, options: SearchOptions | None, shown: str

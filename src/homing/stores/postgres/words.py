@@ -26,11 +26,13 @@ from homing.records import KeywordMatch
 from homing.stores.filters import Filter
 from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.reading import SHOWN, conditions, match
-from homing.stores.postings.index import Index, Question, Scores, View
+from homing.stores.postgres.rows import is_plain
+from homing.stores.postings import spelling
+from homing.stores.postings.index import Index, Question, ReadPieces, Scores, View
 from homing.stores.postings.segment import Keys
 from homing.stores.postings.tables import NAMED, WordTables, best_passing
-from homing.text.keywords import Containment
-from homing.text.tokens import query_terms, tokens
+from homing.stores.store import Words
+from homing.text.tokens import tokens
 
 log = logging.getLogger(__name__)
 
@@ -69,12 +71,10 @@ class _Binary(PostgresTransaction):
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """Rows of BM25 and the columns that were asked for, the most relevant first; the rest as `stores.store.Words`."""
+    """Rows of BM25 and the columns that were asked for, the most relevant first; all else is in `words`."""
 
     rows: list[Row]
-    mass: float
-    rarest: float
-    texts: int
+    words: Words
 
 
 def search(
@@ -84,27 +84,28 @@ def search(
 
     The columns begin with the id.
     """
-    question, view = _question(connection, collection, query_terms(query), index)
+    view, read = _view(connection, collection, index)
+    question, corrected = spelling.put(view, query, read)
     keys, scores = _best(connection, collection, question, limit, asked) if limit else question.best(0)
     found = _shown(connection, collection, keys.tolist(), shown)
     scored = zip(keys.tolist(), scores.tolist(), strict=True)
     best = sorted(((score, *found[key]) for key, score in scored), key=lambda row: (-row[0], row[1]))
-    return Relevant(best[:limit], question.mass, view.idf(1), view.texts)
+    return Relevant(best[:limit], Words((), question.mass, view.idf(1), view.texts, corrected))
 
 
 def relevance(
     connection: Connection, collection: Collection, query: str, ids: Sequence[str], index: Index
 ) -> dict[str, float]:
     """The BM25 of those records of these ids that share words with the query."""
-    terms = query_terms(query)
-    if not terms:
+    if not query:
         return {}
     rows = connection.execute(
         "SELECT id, key FROM records WHERE collection = %s AND user_id = %s AND id = ANY(%s)",
         (collection.id, collection.user, list(ids)),
         binary=True,
     ).fetchall()
-    question, _ = _question(connection, collection, terms, index)
+    view, read = _view(connection, collection, index)
+    question, _ = spelling.put(view, query, read)
     scores = question.measure(np.array([key for _, key in rows], np.int64))
     return {name: score for (name, _), score in zip(rows, scores.tolist(), strict=True) if score > 0}
 
@@ -117,17 +118,27 @@ def search_keywords(
     if not wanted:
         return []
     terms = list(dict.fromkeys(word for words in wanted.values() for word in words))
-    question, _ = _question(connection, collection, terms, index)
-    keys, worth = question.holding([[terms.index(word) for word in words] for words in wanted.values()])
+    view, read = _view(connection, collection, index)
+    question = Question(view, terms, read)
+    keys, matrix, weights = question.holding([[terms.index(word) for word in words] for words in wanted.values()])
     if asked:
         kept = np.isin(keys, _passing(connection, collection, asked, keys))
-        keys, worth = keys[kept], worth[kept]
+        keys, matrix = keys[kept], matrix[:, kept]
     reach = max(COUNTED, 4 * limit)
-    best = dict(zip(keys[:reach].tolist(), worth[:reach].tolist(), strict=True))
-    found = _shown(connection, collection, list(best), SHOWN)
-    held = {key: Containment(list(wanted)).in_text(match(collection.name, row).text) for key, row in found.items()}
-    order = sorted(found, key=lambda key: (-len(held[key]), -best[key], found[key][0]))
-    return [_keyword_match(collection.name, found[key], held[key]) for key in order if held[key]][:limit]
+    indexed = dict(zip(keys[:reach].tolist(), matrix.T[:reach], strict=True))
+    contained = ", ".join(["r.text ILIKE %s"] * len(wanted))
+    statement = (
+        f"SELECT r.key, ARRAY[{contained}], {SHOWN} FROM records r "
+        "WHERE r.key = ANY(%s) AND r.user_id = %s ORDER BY r.id"
+    )
+    log.debug("%s", statement, extra={"sql": statement})
+    rows = connection.execute(
+        statement, [*map(_pattern, wanted), list(indexed), collection.user], binary=True, prepare=False
+    ).fetchall()
+    found = [(indexed[key] | np.array(written, np.bool_), row) for key, written, *row in rows]
+    found.sort(key=lambda one: (-one[0].sum(), -(one[0] * weights).sum()))
+    names = np.array(list(wanted), object)
+    return [_keyword_match(collection.name, row, tuple(names[held])) for held, row in found[:limit]]
 
 
 def merge(sessions: Sessions, place: tuple[str, int]) -> bool:
@@ -145,14 +156,12 @@ def merge(sessions: Sessions, place: tuple[str, int]) -> bool:
     return sessions.write(work, user)
 
 
-def _question(
-    connection: Connection, collection: Collection, terms: Sequence[str], index: Index
-) -> tuple[Question, View]:
+def _view(connection: Connection, collection: Collection, index: Index) -> tuple[View, ReadPieces]:
     tables = PostgresWordTables(connection, collection.user)
     segments = [one.id for one in tables.segments(collection.id)]
     view = index.view(collection.id, segments, tables.removals(collection.id), tables)
-    log.debug("%d terms in %d segments of collection %d", len(terms), len(view.parts), collection.id)
-    return Question(view, terms, partial(index.pieces, tables)), view
+    log.debug("%d segments of collection %d", len(view.parts), collection.id)
+    return view, partial(index.pieces, tables)
 
 
 def _best(
@@ -193,7 +202,7 @@ def _shown(connection: Connection, collection: Collection, keys: list[int], show
     return {key: row for key, *row in rows}  # type: ignore[misc]
 
 
-def _keyword_match(collection: str, row: Row, held: tuple[str, ...]) -> KeywordMatch:
+def _keyword_match(collection: str, row: Sequence[Any], held: tuple[str, ...]) -> KeywordMatch:
     found = match(collection, row, score=float(len(held)))
     return KeywordMatch(found.id, found.collection, None, found.metadata, found.text, found.score, held)
 
@@ -202,3 +211,9 @@ def _telling(keyword: str) -> list[str]:
     """The words that a text with this keyword has in the index: of Chinese its pairs, which say where it stands."""
     found = dict.fromkeys(tokens(keyword))
     return [word for word in found if len(word) > 1 or word.isascii()] or list(found)
+
+
+def _pattern(keyword: str) -> str:
+    """What ILIKE looks for; the keyword is data, whatever signs it holds."""
+    plain = keyword if is_plain(keyword) else ""
+    return "%" + plain.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%" if plain else ""

@@ -109,6 +109,15 @@ class View:
         """How many words a text has in the mean."""
         return max(1.0, sum(one.words for one in self.parts) / max(1, self.texts))
 
+    def may_hold(self, terms: Terms) -> npt.NDArray[np.bool_]:
+        """Which terms some segment has, be it of removed texts."""
+        found = np.zeros(len(terms), np.bool_)
+        for part in self.parts:
+            held = part.header.terms
+            if len(held):
+                found |= held[np.minimum(held.searchsorted(terms), len(held) - 1)] == terms
+        return found
+
     def norms(self, part: Part) -> npt.NDArray[np.float32]:
         """How much the length of each text of a segment counts against it, roughly."""
         found = self._norms.get(part.id)
@@ -139,7 +148,9 @@ class Question:
             if one.part.gone is not None:
                 gone = np.repeat(one.at, one.sizes)[one.part.gone[one.slots]]
                 holders -= np.bincount(gone, minlength=len(terms))
-        self._weights = np.array([view.idf(number) for number in holders.tolist()])
+        self.holders: list[int] = holders.tolist()
+        """How many texts have each of the terms."""
+        self._weights = np.array([view.idf(number) for number in self.holders])
 
     @property
     def mass(self) -> float:
@@ -185,10 +196,11 @@ class Question:
                 found[mine] = self._exact(one, slots[mine])
         return found
 
-    def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, Scores]:
+    def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, npt.NDArray[np.bool_], Scores]:
         """The texts that hold all terms of a group, of which there is one for each keyword, given by their places.
 
-        Those with most keywords first, then those with the rarer, then by key; with what the keywords are worth.
+        Those with most keywords first, then those with the rarer, then by key; the keywords of each, a row for each
+        keyword; and what the keywords are worth.
         """
         keys, held = [np.zeros(0, np.int64)], [np.zeros((len(groups), 0), np.bool_)]
         for one in self._held:
@@ -205,9 +217,8 @@ class Question:
             held.append(found[:, slots])
         every, matrix = np.concatenate(keys), np.concatenate(held, axis=1)
         weights = np.array([self._view.idf(int(number)) for number in matrix.sum(axis=1)])
-        worth, counted = (matrix * weights[:, None]).sum(axis=0), matrix.sum(axis=0)
-        order = np.lexsort((every, -worth, -counted))
-        return every[order], worth[order]
+        order = np.lexsort((every, -(matrix * weights[:, None]).sum(axis=0), -matrix.sum(axis=0)))
+        return every[order], matrix[:, order], weights
 
     def _summed(self, held: _Held) -> Scores:
         """What every text of a segment scores, to about six digits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import apsw
@@ -13,13 +13,13 @@ import numpy as np
 from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.database import SqliteTransaction, rows
 from homing.stores.filters import Filter
+from homing.stores.postings import spelling
 from homing.stores.postings.index import Index, Question, Scores, View
 from homing.stores.postings.segment import Keys
 from homing.stores.postings.tables import NAMED, WordTables, best_passing
 from homing.stores.sqlite import reading
 from homing.stores.sqlite.reading import Collection, Estimates
 from homing.stores.store import Worded, Words
-from homing.text.tokens import query_terms
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def search(
     index: Index,
 ) -> Words:
     """The `limit` most relevant, if so many exist, the best first, ties by id, and what the words are worth."""
-    question, view = _question(connection, collection, query, index)
+    question, corrected, view = _question(connection, collection, query, index)
     keys, scores = _best(connection, collection, question, limit, asked, estimates)
     ids: dict[int, str] = dict(
         rows(
@@ -49,7 +49,8 @@ def search(
         )
     )
     best = sorted((-score, ids[key]) for key, score in zip(keys.tolist(), scores.tolist(), strict=True))[:limit]
-    return Words(tuple([Worded(name, -score) for score, name in best]), question.mass, view.idf(1), view.texts)
+    found = tuple([Worded(name, -score) for score, name in best])
+    return Words(found, question.mass, view.idf(1), view.texts, corrected)
 
 
 def measure(
@@ -58,7 +59,7 @@ def measure(
     """The BM25 of those of these records that share a word with the query, by key."""
     if not keys:
         return {}
-    question, _ = _question(connection, collection, query, index)
+    question, _, _ = _question(connection, collection, query, index)
     scores = question.measure(np.array(keys, np.int64))
     return {key: score for key, score in zip(keys, scores.tolist(), strict=True) if score > 0}
 
@@ -80,12 +81,14 @@ def merge(database: SqliteDatabase, collection: int) -> bool:
     return True
 
 
-def _question(connection: apsw.Connection, collection: Collection, query: str, index: Index) -> tuple[Question, View]:
+def _question(
+    connection: apsw.Connection, collection: Collection, query: str, index: Index
+) -> tuple[Question, Mapping[str, str], View]:
     found = tables(connection)
     view = index.view(collection.id, collection.word_segments, collection.word_removals, found)
-    terms = query_terms(query)
-    log.debug("%d terms in %d segments of collection %d", len(terms), len(view.parts), collection.id)
-    return Question(view, terms, partial(index.pieces, found)), view
+    question, corrected = spelling.put(view, query, partial(index.pieces, found))
+    log.debug("%d terms in %d segments of collection %d", len(question.holders), len(view.parts), collection.id)
+    return question, corrected, view
 
 
 def _best(
