@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -26,7 +26,6 @@ from homing.stores.postings.segment import (
     Counts,
     Header,
     Keys,
-    Lengths,
     Postings,
     Slots,
     Terms,
@@ -42,12 +41,12 @@ MEMORY = 96 * 1024 * 1024
 """Bytes of postings that are held."""
 VIEWS = 256
 """Collections whose headers are held."""
+IDS = 50_000
+"""Ids of records that are held."""
 K1 = 1.2
 B = 0.75
 MIN_IDF = 1e-6
 """The idf of a term that half of the texts hold, or more."""
-ROUGHLY = 1 - 1e-5
-"""The share of a score that single precision is sure of, and more."""
 
 Scores = npt.NDArray[np.float64]
 ReadPieces = Callable[[int, Sequence[int]], Mapping[int, Postings]]
@@ -97,7 +96,7 @@ class View:
     """The words of a collection at one moment."""
 
     parts: Sequence[Part]
-    _norms: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
+    _norms: dict[int, Scores] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> int:
@@ -118,17 +117,13 @@ class View:
                 found |= held[np.minimum(held.searchsorted(terms), len(held) - 1)] == terms
         return found
 
-    def norms(self, part: Part) -> npt.NDArray[np.float32]:
-        """How much the length of each text of a segment counts against it, roughly."""
+    def norms(self, part: Part) -> Scores:
+        """How much the length of each text of a segment counts against it."""
         found = self._norms.get(part.id)
         if found is None:
-            self._norms[part.id] = found = self.exact_norms(part.header.lengths).astype(np.float32)
+            lengths = part.header.lengths.astype(np.float64)
+            self._norms[part.id] = found = lengths * (K1 * B / self.mean) + K1 * (1 - B)
         return found
-
-    def exact_norms(self, lengths: Lengths) -> Scores:
-        """How much these lengths count against a text."""
-        norms: Scores = lengths * (K1 * B / self.mean) + K1 * (1 - B)
-        return norms
 
     def idf(self, holders: int) -> float:
         """What a term is worth that so many texts hold."""
@@ -162,7 +157,7 @@ class Question:
 
         `allowed` are the keys that may be found, in order; None is all of them.
         """
-        least, found = 0.0, list[tuple[_Held, npt.NDArray[np.int64], Scores]]()
+        least, keys, scores = 0.0, [np.zeros(0, np.int64)], [np.zeros(0)]
         for one in sorted(self._held, key=lambda one: -one.part.texts) if limit else ():
             # A term brings less than its idf.
             if float(self._weights[one.at].sum()) > least:
@@ -172,18 +167,13 @@ class Question:
                 if allowed is not None:
                     sums *= among(one.part.header.keys, allowed)
                 least = max(least, _reached(sums, limit))
-                slots = np.flatnonzero(sums >= least * ROUGHLY if least > 0 else sums)
-                found.append((one, slots, sums[slots]))
-        keys, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for one, slots, roughly in found:
-            slots = slots[roughly >= least * ROUGHLY]
-            if len(slots):
+                slots = np.flatnonzero(sums >= least if least > 0 else sums)
                 keys.append(one.part.header.keys[slots])
-                scores.append(self._exact(one, slots))
-        every, exact = np.concatenate(keys), np.concatenate(scores)
-        kept = np.flatnonzero(exact >= _least(exact, limit))
-        kept = kept[np.argsort(-exact[kept], kind="stable")]
-        return every[kept], exact[kept]
+                scores.append(sums[slots])
+        every, found = np.concatenate(keys), np.concatenate(scores)
+        kept = np.flatnonzero(found >= _least(found, limit))
+        kept = kept[np.argsort(-found[kept], kind="stable")]
+        return every[kept], found[kept]
 
     def measure(self, keys: Keys) -> Scores:
         """What each of these texts scores; 0 where it shares no term, or does not exist."""
@@ -193,7 +183,7 @@ class Question:
             slots = np.minimum(np.searchsorted(held, keys), len(held) - 1)
             mine = np.flatnonzero(held[slots] == keys)
             if len(mine):
-                found[mine] = self._exact(one, slots[mine])
+                found[mine] = self._few(one, slots[mine])
         return found
 
     def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, npt.NDArray[np.bool_], Scores]:
@@ -221,22 +211,24 @@ class Question:
         return every[order], matrix[:, order], weights
 
     def _summed(self, held: _Held) -> Scores:
-        """What every text of a segment scores, to about six digits."""
+        """What every text of a segment scores, summed in the order of the query."""
         slots = held.slots.astype(np.int64)
-        worth = held.counts / (self._view.norms(held.part).take(slots) + held.counts)
-        worth *= np.repeat(self._weights[held.at].astype(np.float32), held.sizes)
+        worth = self._view.norms(held.part).take(slots)
+        worth += held.counts
+        np.divide(held.counts, worth, out=worth)
+        worth *= np.repeat(self._weights[held.at], held.sizes)
         return np.bincount(slots, worth, held.part.header.texts).astype(np.float64, copy=False)
 
-    def _exact(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
-        """What some texts of a segment score, summed in the order of the query, whatever segment they lie in."""
+    def _few(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
+        """The same for some texts of a segment."""
         places = np.full(held.part.header.texts, -1, np.int32)
         places[slots] = np.arange(len(slots))
         place = places.take(held.slots.astype(np.int64))
         theirs = np.flatnonzero(place >= 0)
         place, counts = place[theirs], held.counts[theirs].astype(np.float64)
         weights = self._weights[held.at[np.searchsorted(np.cumsum(held.sizes), theirs, "right")]]
-        norms = self._view.exact_norms(held.part.header.lengths[slots])
-        return np.bincount(place, weights * counts / (counts + norms[place]), len(slots)).astype(np.float64)
+        worth = counts / (self._view.norms(held.part)[slots][place] + counts)
+        return np.bincount(place, worth * weights, len(slots)).astype(np.float64, copy=False)
 
 
 def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
@@ -312,6 +304,22 @@ class Index:
         self._views: OrderedDict[int, tuple[tuple[int, ...], tuple[int, ...], View]] = OrderedDict()
         self._pieces: OrderedDict[tuple[int, int], Postings] = OrderedDict()
         self._held = 0
+        self._ids: dict[int, str] = {}
+
+    def ids(self, keys: Sequence[int], read: Callable[[list[int]], Iterable[tuple[int, str]]]) -> dict[int, str]:
+        """The ids of records by their keys, of which `read` is asked for those that are not held.
+
+        A key has one id for ever.
+        """
+        known = self._ids
+        missing = [key for key in keys if key not in known]
+        if missing:
+            if len(known) + len(missing) > IDS:
+                self._ids = {}
+            read_now = dict(read(missing))
+            self._ids.update(read_now)
+            return {key: known[key] if key in known else read_now[key] for key in keys}
+        return {key: known[key] for key in keys}
 
     def view(self, collection: int, segments: Sequence[int], removals: Sequence[int], rows: Rows) -> View:
         """The words of a collection that has these segments and removals."""

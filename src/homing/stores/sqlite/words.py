@@ -41,16 +41,15 @@ def search(
     """The `limit` most relevant, if so many exist, the best first, ties by id, and what the words are worth."""
     question, corrected, view = _question(connection, collection, query, index)
     keys, scores = _best(connection, collection, question, limit, asked, estimates)
-    ids: dict[int, str] = dict(
-        rows(
-            connection,
-            "SELECT key, id FROM records WHERE key IN (SELECT value FROM json_each(?))",
-            (json.dumps(keys.tolist()),),
-        )
-    )
+    ids = index.ids(keys.tolist(), lambda missing: _ids(connection, missing))
     best = sorted((-score, ids[key]) for key, score in zip(keys.tolist(), scores.tolist(), strict=True))[:limit]
     found = tuple([Worded(name, -score) for score, name in best])
     return Words(found, question.mass, view.idf(1), view.texts, corrected)
+
+
+def _ids(connection: apsw.Connection, keys: list[int]) -> list[tuple[int, str]]:
+    sql = "SELECT key, id FROM records WHERE key IN (SELECT value FROM json_each(?))"
+    return [(key, name) for key, name in rows(connection, sql, (json.dumps(keys),))]
 
 
 def measure(
