@@ -14,7 +14,9 @@ whatever the text was, so a quoted token cannot change the meaning of a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add
@@ -60,6 +62,7 @@ _HUMP = re.compile(
 _DIGITS = re.compile(r"[\d.]+")
 FIRST_CJK = "\u3005"
 
+_ahead: ContextVar[Mapping[str, list[str]]] = ContextVar("tokens made ahead", default={})  # noqa: B039
 _known: dict[str, tuple[str, ...]] = {}
 _MAX_KNOWN = 50_000
 
@@ -144,6 +147,22 @@ def tokens(text: str) -> list[str]:
     for piece in cut(fold(text)):
         found += _characters_and_pairs(piece) if is_run(piece) else word_tokens(piece)
     return found
+
+
+@contextmanager
+def tokens_ahead(texts: Iterable[str]) -> Iterator[None]:
+    """Make the tokens of texts now: what `tokens_of` is asked for inside, perhaps while others wait, is there."""
+    before = _ahead.set({text: tokens(text) for text in texts})
+    try:
+        yield
+    finally:
+        _ahead.reset(before)
+
+
+def tokens_of(text: str) -> list[str]:
+    """As `tokens`, out of what `tokens_ahead` has made where it is there."""
+    made = _ahead.get().get(text)
+    return tokens(text) if made is None else made
 
 
 def query_terms(query: str) -> list[str]:

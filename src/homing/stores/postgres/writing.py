@@ -35,7 +35,7 @@ from homing.stores.postgres.collection import (
 from homing.stores.postgres.rows import copy_records, copy_vectors, labels, metadata_column, text_columns, unescape
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.words import PostgresWordTables
-from homing.text.tokens import tokens
+from homing.text.tokens import tokens_of
 
 PORTION = 5_000
 """Records that one statement writes."""
@@ -67,7 +67,7 @@ def prepare(batch: Batch) -> Prepared:
     checked_model(batch.model, int(batch.vectors.shape[1]))
     return Prepared(
         batch,
-        [tokens(record.text if record.keywords is None else record.keywords) for record in batch.records],
+        [tokens_of(record.text if record.keywords is None else record.keywords) for record in batch.records],
         [bytes.fromhex(text_hash(record.text)) for record in batch.records],
     )
 

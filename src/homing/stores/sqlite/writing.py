@@ -18,7 +18,7 @@ from homing.stores.arguments import is_encodable
 from homing.stores.filters import attributes
 from homing.stores.sqlite import segments, vectors, words
 from homing.stores.sqlite.reading import Collection, Text, find_collection, first_key, stored_text
-from homing.text.tokens import tokens
+from homing.text.tokens import tokens_of
 from homing.vectors import Matrix
 
 PORTION = 2_000
@@ -73,7 +73,7 @@ def _prepared(record: VectorRecord) -> Prepared:
         keywords=None if record.keywords is None else stored_text(record.keywords),
         text=stored_text(record.text),
         hash=text_hash(record.text),
-        words=tokens(record.text if record.keywords is None else record.keywords),
+        words=tokens_of(record.text if record.keywords is None else record.keywords),
         pairs=attributes(record.metadata),
     )
 
