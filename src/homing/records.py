@@ -120,7 +120,8 @@ class Retrieved(Sequence[Hit]):
     """The answer of every search; iterates and indexes like the list of its hits.
 
     `degraded` is true when a leg failed or was too slow; `reason` is then a stable code (`vector:TIMEOUT`) and `notice`
-    says it to a person. `timings` are milliseconds by step.
+    says it to a person. `timings` are milliseconds by step. `corrected` are words of the query that no text holds, and
+    the spelling that they were read as.
     """
 
     hits: tuple[Hit, ...]
@@ -129,6 +130,7 @@ class Retrieved(Sequence[Hit]):
     reason: str | None = None
     notice: Notice | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
+    corrected: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

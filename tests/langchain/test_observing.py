@@ -91,7 +91,7 @@ def test_debugging_shows_the_steps_and_the_sql_of_the_keyword_leg(
     steps_of = {"vector_ms", "keyword_ms", "fusion_ms", "similarity_ms", "total_ms"}
     assert set(steps.__dict__["timings"]) == steps_of
     (statement,) = [one.__dict__["sql"] for one in caplog.records if "ILIKE" in one.__dict__.get("sql", "")]
-    user = "w.user_id = %s" if isinstance(place, StorePlace) else "->> 'userId' = CAST(:owner AS text)"
+    user = "r.user_id = %s" if isinstance(place, StorePlace) else "->> 'userId' = CAST(:owner AS text)"
     assert user in statement
     assert "退款" not in statement
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from homing.errors import StoreCorrupt
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
-from homing.stores.postings import index, segment
+from homing.stores.postings import index, segment, tables
 from homing.stores.postings.index import Part, Question, View
 from homing.stores.sqlite import SqliteStore, words
 from homing.text.tokens import query_terms, tokens
@@ -121,19 +121,19 @@ def test_postings_of_several_pieces_are_read_as_one(monkeypatch: pytest.MonkeyPa
     pieces = [segment.unpack_piece(one) for one in built.pieces()]
     view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
     for query in QUERIES:
-        question = Question(view, query_terms(query), lambda _, number: pieces[number])
+        question = Question(view, query_terms(query), lambda _, numbers: {one: pieces[one] for one in numbers})
         keys, scores = question.best(5)
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}
         assert [score for _, score in best(texts, query, 5)] == pytest.approx(sorted(found.values(), reverse=True)[:5])
         assert question.measure(keys).tolist() == pytest.approx(scores.tolist())
 
 
-@pytest.mark.parametrize("at_once", [words.AT_ONCE, 50])
+@pytest.mark.parametrize("at_once", [tables.AT_ONCE, 50])
 def test_the_answer_is_that_of_scoring_every_text(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """Through edits, removals and joins, in this store and in another one that follows; large joins are a thread's."""
-    monkeypatch.setattr(words, "AT_ONCE", at_once)
+    monkeypatch.setattr(tables, "AT_ONCE", at_once)
     other = SqliteStore(tmp_path / "x.db")
     made = random.Random(1)
     texts: dict[str, str] = {}
@@ -158,7 +158,7 @@ def test_the_answer_is_that_of_scoring_every_text(
                     assert [name for name, _ in answer(store, query, 7, pairs)] == [name for name, _ in expected]
     assert store.check() == other.check() == []
     with store.database.reading() as connection:
-        assert len(words.SegmentRows(connection).segments(1)) < 30
+        assert len(words.tables(connection).segments(1)) < 30
     measured = store.measure("c", sorted(texts), query=QUERIES[1])
     assert {one.id: one.bm25 for one in measured if one.bm25} == pytest.approx(bm25(texts, QUERIES[1]))
     other.close()
@@ -176,7 +176,7 @@ def test_a_few_large_segments_are_left_of_many_small_ones(store: SqliteStore, tm
     store.close()
     again = SqliteStore(tmp_path / "x.db")
     with again.database.reading() as connection:
-        found = words.SegmentRows(connection).segments(1)
+        found = words.tables(connection).segments(1)
     assert sum(texts for _, texts, _ in found) == 2_000
     assert len(found) <= 4 * index.FAN_OUT
     assert again.check() == []

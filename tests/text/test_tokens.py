@@ -22,7 +22,9 @@ def found_by(query: str, *texts: str) -> list[int]:
     built = segment.build([(number, tokens(text)) for number, text in enumerate(texts)])
     pieces = [segment.unpack_piece(one) for one in built.pieces()]
     view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
-    found, _ = Question(view, query_terms(query), lambda _, number: pieces[number]).best(len(texts))
+    found, _ = Question(view, query_terms(query), lambda _, numbers: {one: pieces[one] for one in numbers}).best(
+        len(texts)
+    )
     return [int(number) for number in found]
 
 

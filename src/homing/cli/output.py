@@ -122,6 +122,7 @@ def print_hits(
 
     out = console()
     print_notice(found.notice)
+    print_notice(found.spelling())
     if not found.hits:
         out.print(nothing)
     for hit in found.hits:

@@ -142,6 +142,7 @@ def _show_found(found: SearchOut, *, explain: bool) -> None:
     from rich.text import Text
 
     print_notice(found.notice)
+    print_notice(found.spelling())
     rows = []
     for hit in found.hits:
         about = Text(hit.text[:160])

@@ -87,7 +87,8 @@ class Searcher:
                 # Behind what was found by its meaning stands what waits for its vector and was found by words.
                 found = found.with_hits([hit for hit in found if hit.score is not None or _is_meant(query, hit)])
         page = self._there(query, found.hits)[query.offset : query.reach]
-        return found.with_hits([_described(hit, chunk, query, by_words=_by_words(found, hit)) for hit, chunk in page])
+        read = replace(query, text=" ".join([query.text, *found.corrected.values()]))
+        return found.with_hits([_described(hit, chunk, read, by_words=_by_words(found, hit)) for hit, chunk in page])
 
     def _ask(self, query: Query, mode: Mode, limit: int) -> Retrieved:
         narrowed = {"project": query.project, "document": query.document}

@@ -11,12 +11,13 @@ from homing.database import Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.editing import Edit, edit
-from homing.documents.layout import PARAGRAPHS, WINDOWS, Stored
+from homing.documents.layout import PARAGRAPHS, WINDOWS, Stored, embedded_text
 from homing.documents.records import Namespace, SourceFile, record_of, records_of
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument, NotFound
 from homing.records import VectorRecord
+from homing.text.tokens import tokens_ahead
 
 REMEMBERED = 8_000_000
 """Characters of the documents written last that are kept in memory, so that the next edit finds its place at once."""
@@ -157,7 +158,9 @@ class Writer:
                 return None
             return self._apply(transaction, asked, chosen)
 
-        done = self._engine.database.write(work, self._collection.scope)
+        changed = () if plan is None else plan.change.changed
+        with tokens_ahead(embedded_text(asked.text[one.start : one.end]) for one in changed):
+            done = self._engine.database.write(work, self._collection.scope)
         if done is None:
             return None
         row, stored, saved = done

@@ -21,6 +21,7 @@ from homing.errors import EmbeddingError, InvalidArgument, StoreError
 from homing.records import VectorRecord
 from homing.stores.registry import open_store
 from homing.stores.store import MultiUserStore, Store
+from homing.text.tokens import tokens_ahead
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,9 @@ class Collection:
         if not given:
             return 0
         if transaction is None:
-            count = self._engine.database.write(lambda own: self._write(own, given, priority, settle), self.scope)
+            # Whoever writes to a file has it alone, so all that can be made before is.
+            with tokens_ahead(one.text if one.keywords is None else one.keywords for one in given):
+                count = self._engine.database.write(lambda own: self._write(own, given, priority, settle), self.scope)
             self._engine.written()
             return count
         return self._write(transaction, given, priority, settle)

@@ -99,10 +99,17 @@ def search_groups(
     mode: Mode = "keyword" if nearest is None else "semantic" if words is None else "hybrid"
     return Grouped(
         _groups(found, also),
-        concluded(Retrieved((), mode), outcomes, started, on_failure),
+        concluded(Retrieved((), mode, corrected=_corrected(words or ())), outcomes, started, on_failure),
         next((one.scale for one in nearest or () if one.vector is not None), None),
         None if words is None else words[0].texts,
     )
+
+
+def _corrected(words: Sequence[Words]) -> dict[str, str]:
+    """What no part holds, and what it was read as in the first that holds another spelling."""
+    known = [one.corrected for one in words if one.texts]
+    every = {word: spelling for one in reversed(known) for word, spelling in one.items()}
+    return {word: spelling for word, spelling in every.items() if all(word in one for one in known)}
 
 
 def _ask(sources: Sequence[StoreSource], options: HybridOptions, *, embeds: bool) -> dict[Leg, Outcome[Any]]:

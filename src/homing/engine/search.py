@@ -16,8 +16,9 @@ from homing.engine.ranking import DEFAULT_K, Ranking, rank, rrf
 from homing.engine.source import ModelsInUse, Nearest, Source, StoreSource, as_models, measured
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_leg, run_legs
-from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved
+from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved, VectorRecord
 from homing.stores.store import MAX_LIMIT, Measured, Store, Words
+from homing.text.tokens import matched_terms
 from homing.vectors import score_of
 
 log = logging.getLogger(__name__)
@@ -135,7 +136,8 @@ def fused(source: Source, options: HybridOptions, outcomes: Outcomes) -> Retriev
     answer = Answer(source, options, *found_by(outcomes))
     hits, measuring = answer.hits(), answer.timings["similarity_ms"]
     spent = (time.perf_counter() - started) * 1000
-    return Retrieved(hits, answer.mode, timings={"fusion_ms": spent - measuring, "similarity_ms": measuring})
+    timings = {"fusion_ms": spent - measuring, "similarity_ms": measuring}
+    return Retrieved(hits, answer.mode, timings=timings, corrected=answer.corrected)
 
 
 def found_by(outcomes: Outcomes) -> tuple[Nearest | None, Words | None]:
@@ -214,12 +216,24 @@ class Answer:
                 cosine=place.cosine,
                 fused=place.fused,
                 legs=tuple(self._legs(place, ranks)),
-                keywords=self.source.matched(records[place.id]) if place.id in ranks["keyword"] else (),
+                keywords=self._matched(records[place.id]) if place.id in ranks["keyword"] else (),
                 pending=place.id in waiting,
             )
             for place in page
             if place.id in records
         )
+
+    @property
+    def corrected(self) -> Mapping[str, str]:
+        """Words of the query that no text holds, and what they were read as."""
+        return {} if self.words is None else self.words.corrected
+
+    def _matched(self, record: VectorRecord) -> tuple[str, ...]:
+        """The words of the query that a record holds, as they were read."""
+        found = self.source.matched(record)
+        if self.corrected:
+            found += tuple(matched_terms(" ".join(self.corrected.values()), record.text))
+        return found
 
     def _by_meaning(self) -> list[_Place]:
         """The nearest, and behind them what shares words and has no vector yet."""

@@ -111,7 +111,9 @@ class RAGService:
         timings["total_ms"] = (time.perf_counter() - started) * 1000
         chosen = next((answer for answer in answers.values() if answer.degraded), next(iter(answers.values())))
         reason = chosen.reason or next((f"{name}:{outcome.code}" for name, outcome in failed.items()), None)
-        return Retrieved(hits, chosen.mode, chosen.degraded or bool(failed), reason, chosen.notice, timings)
+        corrected = {word: spelling for one in answers.values() for word, spelling in one.corrected.items()}
+        degraded = chosen.degraded or bool(failed)
+        return Retrieved(hits, chosen.mode, degraded, reason, chosen.notice, timings, corrected)
 
 
 @dataclass(frozen=True, slots=True)

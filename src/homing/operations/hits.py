@@ -74,7 +74,11 @@ class HitOut(Output):
 
 
 class SearchOut(Output):
-    """The hits of one source. `degraded` says that a leg failed, `reason` which and why, `notice` tells a person."""
+    """The hits of one source. `degraded` says that a leg failed, `reason` which and why, `notice` tells a person.
+
+    `corrected` are words of the query that no text holds, and the spelling at one letter's distance that was searched
+    for instead.
+    """
 
     source: str = Field(examples=["documents"])
     mode: Mode
@@ -83,6 +87,7 @@ class SearchOut(Output):
     notice: NoticeOut | None
     hits: list[HitOut]
     took_ms: float = Field(examples=[6.4])
+    corrected: dict[str, str] = Field(default_factory=dict, examples=[{"comit": "commit"}])
 
     def searches(self) -> Iterator[tuple[str, Mode, bool]]:
         """This search."""
@@ -91,7 +96,15 @@ class SearchOut(Output):
     def summary(self) -> str:
         """How much was found, and what a person should know about it."""
         said = "1 hit found." if len(self.hits) == 1 else f"{len(self.hits)} hits found."
-        return said if self.notice is None else f"{said} {self.notice}"
+        return " ".join([said, *(str(one) for one in (self.spelling(), self.notice) if one is not None)])
+
+    def spelling(self) -> NoticeOut | None:
+        """What a person should know about words that were read as others."""
+        if not self.corrected:
+            return None
+        zh = "、".join(f"没有文本含有“{word}”，已按“{read}”搜索" for word, read in self.corrected.items())
+        en = "; ".join(f'no text holds "{word}", searched for "{read}"' for word, read in self.corrected.items())
+        return NoticeOut(zh=zh, en=en)
 
     def lines(self) -> Sequence[Any]:
         """The hits without their explanation."""
@@ -111,12 +124,12 @@ class SearchOut(Output):
 
 def search_out(source: str, query: str, found: Retrieved) -> SearchOut:
     """What a search answered."""
-    return _group(source, found, [hit_of(query, hit) for hit in found.hits])
+    return _group(source, found, [hit_of(_as_read(query, found), hit) for hit in found.hits])
 
 
 def skills_out(query: str, found: FoundSkills) -> SearchOut:
     """What a search for skills answered."""
-    return _group("skills", found, [_skill_hit(query, hit) for hit in found.hits])
+    return _group("skills", found, [_skill_hit(_as_read(query, found), hit) for hit in found.hits])
 
 
 def devices_out(query: str, answer: DeviceAnswer, took_ms: float) -> SearchOut:
@@ -184,7 +197,13 @@ def _group(source: str, found: Retrieved | FoundSkills, hits: list[HitOut]) -> S
         notice=_notice(found.notice),
         hits=hits,
         took_ms=round(found.timings.get("total_ms", 0.0), 3),
+        corrected=dict(found.corrected),
     )
+
+
+def _as_read(query: str, found: Retrieved | FoundSkills) -> str:
+    """A query with the spellings that its words were read as."""
+    return " ".join([query, *found.corrected.values()])
 
 
 def _notice(notice: Notice | None) -> NoticeOut | None:

@@ -73,6 +73,7 @@ def find(
         reason=outcome.reason,
         notice=_degraded(found) or _empty(index, hits, places, threshold),
         timings=outcome.timings,
+        corrected=outcome.corrected,
     )
 
 
@@ -241,7 +242,8 @@ class FoundSkills(Sequence[SkillHit]):
     """The answer of a search; iterates and indexes like the list of its hits, the highest score first.
 
     `degraded` is true when the model could not be asked and keywords alone answered; `reason` is then a stable code and
-    `notice` says it to a person. `notice` also says when nothing reached the threshold.
+    `notice` says it to a person. `notice` also says when nothing reached the threshold. `corrected` is as in
+    `Retrieved`.
     """
 
     hits: tuple[SkillHit, ...]
@@ -250,6 +252,7 @@ class FoundSkills(Sequence[SkillHit]):
     reason: str | None = None
     notice: Notice | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
+    corrected: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[SkillHit]:
         return iter(self.hits)

@@ -88,6 +88,8 @@ class Words:
     mass: float = 0.0
     rarest: float = 1.0
     texts: int = 0
+    corrected: Mapping[str, str] = field(default_factory=dict)
+    """Words of the query that no text holds, and the spelling of others that they were read as."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,5 +43,5 @@ _FREQUENT = (
 COMMON = frozenset(_FREQUENT).union(*CHINESE)
 """The characters of stop words, and the 500 most frequent ones in 150,000 sentences of manuals and conversation.
 
-Alone, such a character stands in so many texts that asking for it costs more than it tells; see bench/keywords.py.
+Alone, such a character stands in so many texts that asking for it costs more than it tells; see bench/tokens.py.
 """

@@ -14,7 +14,9 @@ whatever the text was, so a quoted token cannot change the meaning of a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add
@@ -60,6 +62,7 @@ _HUMP = re.compile(
 _DIGITS = re.compile(r"[\d.]+")
 FIRST_CJK = "\u3005"
 
+_ahead: ContextVar[Mapping[str, list[str]]] = ContextVar("tokens made ahead", default={})  # noqa: B039
 _known: dict[str, tuple[str, ...]] = {}
 _MAX_KNOWN = 50_000
 
@@ -146,6 +149,22 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@contextmanager
+def tokens_ahead(texts: Iterable[str]) -> Iterator[None]:
+    """Make the tokens of texts now: what `tokens_of` is asked for inside, perhaps while others wait, is there."""
+    before = _ahead.set({text: tokens(text) for text in texts})
+    try:
+        yield
+    finally:
+        _ahead.reset(before)
+
+
+def tokens_of(text: str) -> list[str]:
+    """As `tokens`, out of what `tokens_ahead` has made where it is there."""
+    made = _ahead.get().get(text)
+    return tokens(text) if made is None else made
+
+
 def query_terms(query: str) -> list[str]:
     """What is asked: each term once, in order, without stop words, at most `MAX_TERMS` from `MAX_QUERY` characters.
 
@@ -205,7 +224,7 @@ def _terms(query: str) -> tuple[str, ...]:
     terms: dict[str, None] = {}
     for piece in cut(fold(query)):
         terms.update(dict.fromkeys(_asked_of_run(piece) if is_run(piece) else word_tokens(piece)))
-    telling = [term for term in terms if not _says_nothing(term)]
+    telling = [term for term in terms if not is_stop_word(term)]
     return tuple((telling or list(terms))[:MAX_TERMS])
 
 
@@ -220,7 +239,8 @@ def _asked_of_run(run: str) -> Iterator[str]:
 _STOP = CHINESE | {stem(word) for word in ENGLISH}
 
 
-def _says_nothing(term: str) -> bool:
+def is_stop_word(term: str) -> bool:
+    """Whether a term says so little that it is asked only where nothing else is."""
     return term in _STOP or (len(term) == 2 and term[0] in CHINESE and term[1] in CHINESE)
 
 

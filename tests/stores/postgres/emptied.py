@@ -24,7 +24,7 @@ class Emptied:
     @pytest.fixture
     def emptied(self, opened: Opened, admin: psycopg.Connection) -> Opened:
         opened().close()
-        admin.execute("TRUNCATE collections, tallies, held, records, words")
+        admin.execute("TRUNCATE collections, tallies, held, records, word_segments, word_pieces, word_removals")
         for (table,) in admin.execute("SELECT 'vectors_' || id FROM spaces").fetchall():
             admin.execute(f"TRUNCATE {table}")
         return opened

@@ -87,7 +87,7 @@ def test_behind_the_fence_sql_of_others_sees_and_writes_nothing(database: Any, o
         pytest.skip("a superuser sees over the fence")
     store = opened(row_security=True)
     store.for_user("李雷").upsert([note("a", "李雷的秘密")])
-    tables = ("collections", "tallies", "held", "records", "words", "vectors_1")
+    tables = ("collections", "tallies", "held", "records", "word_segments", "word_pieces", "vectors_1")
     with psycopg.connect(database.url, autocommit=True) as session:
         session.execute("SELECT set_config('search_path', %s, false)", (f"{schema}, public",))
 
@@ -101,7 +101,7 @@ def test_behind_the_fence_sql_of_others_sees_and_writes_nothing(database: Any, o
         assert session.execute("DELETE FROM vectors_1").rowcount == 0
         for forged in (
             "INSERT INTO collections(user_id, name) VALUES ('李雷', 'forged')",
-            "INSERT INTO words VALUES (99, 1, '李雷', 0, '{}', '{}')",
+            "INSERT INTO word_pieces VALUES (99, 1, '李雷', '')",
             "INSERT INTO records VALUES (99, 1, '李雷', 'x', '{}', '{}', '', false, 'forged', NULL)",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -118,7 +118,8 @@ def test_the_fence_covers_models_that_come_later_and_stays_up(opened: Opened, ad
         "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace "
         "AND relname NOT IN ('spaces', 'migrations', 'tickets') ORDER BY 1"
     ).fetchall()
-    assert rows == [(name, True, True) for name in ("collections", "held", "records", "tallies", "vectors_1", "words")]
+    names = ("collections", "held", "records", "tallies", "vectors_1", "word_pieces", "word_removals", "word_segments")
+    assert rows == [(name, True, True) for name in names]
 
 
 def test_a_user_among_many_with_few_records_finds_all_of_them(fenced: PostgresStore) -> None:

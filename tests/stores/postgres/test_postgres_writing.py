@@ -156,7 +156,7 @@ def test_more_threads_than_connections_take_turns(store: PostgresStore) -> None:
 def test_damage_is_told(store: PostgresStore, admin: psycopg.Connection) -> None:
     store.upsert([record("a", "词", 1, 2), record("b", "字", 2, 1)])
     assert store.check() == []
-    admin.execute("DELETE FROM words WHERE record = (SELECT min(key) FROM records)")
+    admin.execute("DELETE FROM word_segments")
     admin.execute("DELETE FROM vectors_1 WHERE record = (SELECT min(key) FROM records)")
     admin.execute("DELETE FROM records WHERE key = (SELECT max(key) FROM records)")
     found = "\n".join(store.check())
@@ -169,8 +169,14 @@ def test_damage_is_told(store: PostgresStore, admin: psycopg.Connection) -> None
     ("damage", "said"),
     [
         ("UPDATE records SET text = 'another' WHERE id = 'a'", "1 records do not have the text that was written: 'a'"),
-        ("UPDATE words SET slots = ARRAY[1::bigint], counts = ARRAY[1::smallint]", "words in the keyword index that"),
-        ("UPDATE words w SET length = 2 FROM records r WHERE r.key = w.record AND r.id = 'b'", "'b' of 'c'"),
+        (
+            "UPDATE records SET keywords = 'another' WHERE id = 'b'",
+            "words in the keyword index that are not their own: 'b'",
+        ),
+        ("UPDATE word_pieces SET postings = '\\x00000000'", "the keyword index of collection 'c' is damaged"),
+        ("DELETE FROM word_pieces", "the keyword index of collection 'c' is damaged"),
+        ("DELETE FROM records WHERE id = 'a'", "1 entries of the keyword index belong to no record"),
+        ("DELETE FROM collections", "1 segments of the keyword index belong to no collection"),
         ("UPDATE vectors_1 SET hash = '\\x00'", "2 vectors of 'm@2' are of another text: 'a' of 'c', 'b' of 'c'"),
         ("DELETE FROM records WHERE id = 'a'", "1 vectors of 'm@2' belong to no record"),
         ("DELETE FROM held", "2 vectors of 'm@2' are unknown to their collection"),

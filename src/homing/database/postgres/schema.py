@@ -8,8 +8,8 @@ Row-level security is a second fence around the rows of a user, kept by the serv
 always names the user. With this one PostgreSQL itself hides every row whose `user_id` is not the session's
 `homing.user_id`, from the owner of the tables too. Superusers, and roles with BYPASSRLS, see over it: let applications
 log in as somebody else. The price: under a policy PostgreSQL does not use an index for operators that it cannot trust
-not to leak, and those on arrays are such. Keywords and filters are then looked up within the collection, row by row.
-For the records of one user that is fast; for a collection of a million records of everybody it is not.
+not to leak, and those on arrays are such. Filters are then looked up within the collection, row by row. For the records
+of one user that is fast; for a collection of a million records of everybody it is not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 3
+FORMAT = 4
 """How the schema as a whole is laid out, numbered as an SQLite file is. Components evolve without changing it."""
 OLDEST_PGVECTOR = (0, 8)
 """The first pgvector that goes on looking when a filter has thrown away what it found."""
@@ -50,7 +50,8 @@ _SECURED = (
     "SELECT relname, relrowsecurity FROM pg_class "
     "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relkind = 'r' "
     "AND relname ~ "
-    "'^(collections|tallies|held|records|words|vectors_[0-9]+|documents|document_(blocks|chunks|settings))$'"
+    "'^(collections|tallies|held|records|word_(segments|pieces|removals)|vectors_[0-9]+"
+    "|documents|document_(blocks|chunks|settings))$'"
 )
 
 

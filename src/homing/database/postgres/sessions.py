@@ -27,6 +27,10 @@ Work = Callable[[Connection], T]
 
 COLLISIONS = 10
 """How often writers that met are sent back before the caller hears of it."""
+IN_TURN = 3
+"""After how many collisions a writer goes one by one with others that had so many."""
+TURN = 7_046_029_254_386_353_087
+"""The advisory lock of those."""
 FOUND_OUT = 5.0
 """Seconds in which to find out whether a commit that got no answer has happened."""
 AT_ONCE = 100
@@ -138,12 +142,12 @@ class Sessions:
 
         When this raises, nothing was changed, or `details` say that the outcome is unknown.
         """
-        begin = _begin("BEGIN", user, lock)
 
         def attempt() -> T:
             for collision in range(COLLISIONS):
+                locks = [one for one in (lock, TURN if collision >= IN_TURN else None) if one is not None]
                 try:
-                    return self._committed(work, begin)
+                    return self._committed(work, _begin("BEGIN", user, *locks))
                 except AGAIN as error:
                     logger.debug("%s: %s, again", self.address, type(error).__name__)
                     if collision == COLLISIONS - 1:
@@ -248,14 +252,14 @@ def _run(connection: Connection, work: Work[T], begin: str) -> T:
             connection.execute("ROLLBACK")
 
 
-def _begin(statement: str, user: str, lock: int | None = None) -> str:
+def _begin(statement: str, user: str, *locks: int) -> str:
     """How a transaction begins, in one message to the server.
 
-    It says who asks to the policies of the tables, until the end of the transaction, and waits for its lock.
+    It says who asks to the policies of the tables, until the end of the transaction, and waits for its locks.
     """
     settings = [f"set_config('homing.user_id', {sql.Literal(user).as_string(None)}, true)"] if user else []
-    locks = [] if lock is None else [f"pg_advisory_xact_lock({lock})"]
-    return f"{statement}; SELECT {', '.join(settings + locks)}" if settings or locks else statement
+    taken = settings + [f"pg_advisory_xact_lock({lock})" for lock in locks]
+    return f"{statement}; SELECT {', '.join(taken)}" if taken else statement
 
 
 def _position(connection: Connection) -> str:

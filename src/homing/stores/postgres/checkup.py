@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from homing.database.postgres.driver import Connection
+from homing.errors import StoreCorrupt
 from homing.records import text_hash
-from homing.stores.postgres.rows import unescape, words
+from homing.stores.postgres.rows import unescape
 from homing.stores.postgres.schema import vector_table
+from homing.stores.postgres.words import PostgresWordTables
+from homing.stores.postings.segment import counted
+from homing.text.tokens import tokens
 
 PAGE = 1_000
 NAMED = 5
@@ -23,10 +27,9 @@ def findings(connection: Connection, user: str) -> Iterator[str]:
     """What is wrong, a sentence each. Reads every text that may be seen: minutes for a million records."""
     tables = _Tables(connection, user)
     yield from tables.miscounted("records", "records", "count(*) FROM records r WHERE r.collection = x.id")
-    yield from tables.miscounted("words", "words", "coalesce(sum(w.length), 0) FROM words w WHERE w.collection = x.id")
     homeless = "collection NOT IN (SELECT id FROM collections)"
     yield from tables.stray("records", homeless, "records belong to no collection")
-    yield from tables.stray("words", _BELONGS_TO_NONE, "entries of the keyword index belong to no record")
+    yield from tables.stray("word_segments", homeless, "segments of the keyword index belong to no collection")
     yield from tables.wrong_texts()
     for space, model in connection.execute("SELECT id, model FROM spaces ORDER BY id").fetchall():
         table = vector_table(space)
@@ -74,33 +77,43 @@ class _Tables:
         damaged: list[tuple[str, str]] = []
         wordless: list[tuple[str, str]] = []
         reworded: list[tuple[str, str]] = []
-        for collection, name, number, text, keywords, found, length, slots, counts in self._texts():
-            if bytes.fromhex(text_hash(text)) != found:
-                damaged.append((collection, name))
-            if length is None:
-                wordless.append((collection, name))
+        stray = 0
+        for number, collection in self._rows(f"SELECT x.id, x.name FROM collections x WHERE {_MINE} ORDER BY 1"):
+            try:
+                found = PostgresWordTables(self._connection, self._user).contents(number)
+                indexed = {key: (length, counts) for key, length, counts in found}
+            except StoreCorrupt:
+                yield f"the keyword index of collection {collection!r} is damaged"
                 continue
-            expected = words(text if keywords is None else keywords)
-            if (length, slots, counts) != (expected.length, *(one.tolist() for one in expected.placed(number))):
-                reworded.append((collection, name))
+            for key, name, text, keywords, digest in self._texts(number):
+                if bytes.fromhex(text_hash(text)) != digest:
+                    damaged.append((collection, name))
+                said, held = tokens(text if keywords is None else keywords), indexed.pop(key, None)
+                if held is None:
+                    wordless.append((collection, name))
+                elif held != (len(said), counted(said)):
+                    reworded.append((collection, name))
+            stray += len(indexed)
         yield from _named(damaged, "records do not have the text that was written")
         yield from _named(wordless, "records are missing from the keyword index")
         yield from _named(reworded, "records have words in the keyword index that are not their own")
+        if stray:
+            yield f"{stray} entries of the keyword index belong to no record"
 
-    def _texts(self) -> Iterator[tuple[Any, ...]]:
+    def _texts(self, collection: int) -> Iterator[tuple[int, str, str, str | None, bytes]]:
         after = -1
         while True:
             rows = self._rows(
-                "SELECT x.key, c.name, x.id, c.id, x.escaped, x.text, x.keywords, x.hash, w.length, w.slots, w.counts "
-                "FROM records x JOIN collections c ON c.id = x.collection LEFT JOIN words w ON w.record = x.key "
-                f"WHERE {_MINE} AND x.key > %(after)s ORDER BY x.key LIMIT %(page)s",
+                "SELECT x.key, x.id, x.escaped, x.text, x.keywords, x.hash FROM records x "
+                f"WHERE {_MINE} AND x.collection = %(collection)s AND x.key > %(after)s ORDER BY x.key LIMIT %(page)s",
+                collection=collection,
                 after=after,
                 page=PAGE,
             )
-            for _, collection, name, number, escaped, text, keywords, *others in rows:
+            for key, name, escaped, text, keywords, digest in rows:
                 if escaped:
                     text, keywords = unescape(text), None if keywords is None else unescape(keywords)
-                yield collection, name, number, text, keywords, *others
+                yield key, name, text, keywords, digest
             if len(rows) < PAGE:
                 return
             after = rows[-1][0]

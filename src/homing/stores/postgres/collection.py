@@ -31,7 +31,7 @@ FOLD_AT = 64
 
 _COUNTS = (
     "LEFT JOIN LATERAL (SELECT count(*) AS rows, coalesce(sum(t.records), 0)::bigint AS records, "
-    "coalesce(sum(t.embedded), 0)::bigint AS embedded, coalesce(sum(t.words), 0)::bigint AS words "
+    "coalesce(sum(t.embedded), 0)::bigint AS embedded "
     "FROM tallies t WHERE t.collection = c.id AND t.user_id = c.user_id) t ON true"
 )
 
@@ -52,7 +52,6 @@ class Collection:
     """How many vectors its space holds, of all collections and users, roughly."""
     records: int
     embedded: int
-    words: int
     tallies: int
     """Rows that its counts are the sum of."""
     row_security: bool
@@ -87,11 +86,10 @@ class SpaceMissing(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """How much a write has added: records, vectors of the model that serves the collection, words."""
+    """How much a write has added: records, and vectors of the model that serves the collection."""
 
     records: int = 0
     embedded: int = 0
-    words: int = 0
 
 
 class CollectionCache:
@@ -134,7 +132,7 @@ def find(connection: Connection, user: str, name: str, lock: str = "") -> Collec
     row = connection.execute(
         "SELECT c.id, c.name, c.user_id, c.space, coalesce(s.model, ''), coalesce(s.dimensions, 0), "
         f"coalesce(s.indexed, false), coalesce({rows_in('s')}, 0), "
-        "t.records, t.embedded, t.words, t.rows, row_security_active('records') "
+        "t.records, t.embedded, t.rows, row_security_active('records') "
         f"FROM collections c LEFT JOIN spaces s ON s.id = c.space {_COUNTS} WHERE c.user_id = %s AND c.name = %s "
         f"{f'FOR {lock} OF c' if lock else ''}",
         (user, name),
@@ -161,16 +159,16 @@ def add_tally(connection: Connection, collection: Collection, tally: Tally) -> N
         return
     own = (collection.id, collection.user)
     connection.execute(
-        "INSERT INTO tallies(collection, user_id, records, embedded, words) VALUES (%s, %s, %s, %s, %s)",
-        (*own, tally.records, tally.embedded, tally.words),
+        "INSERT INTO tallies(collection, user_id, records, embedded) VALUES (%s, %s, %s, %s)",
+        (*own, tally.records, tally.embedded),
     )
     if collection.tallies > FOLD_AT:
         # Rows that another writer is folding are left to it.
         connection.execute(
             "WITH old AS (DELETE FROM tallies WHERE ctid IN (SELECT ctid FROM tallies "
-            "WHERE collection = %s AND user_id = %s FOR UPDATE SKIP LOCKED) RETURNING records, embedded, words) "
-            "INSERT INTO tallies(collection, user_id, records, embedded, words) "
-            "SELECT %s, %s, sum(records), sum(embedded), sum(words) FROM old HAVING count(*) > 0",
+            "WHERE collection = %s AND user_id = %s FOR UPDATE SKIP LOCKED) RETURNING records, embedded) "
+            "INSERT INTO tallies(collection, user_id, records, embedded) "
+            "SELECT %s, %s, sum(records), sum(embedded) FROM old HAVING count(*) > 0",
             own + own,
         )
 

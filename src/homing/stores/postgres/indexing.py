@@ -156,6 +156,6 @@ def _build(connection: Connection, space: int, dimensions: int, rows: int) -> No
     connection.execute(
         f"CREATE INDEX CONCURRENTLY {index} ON {table} USING hnsw ((embedding::{half}) halfvec_ip_ops) WITH ({GRAPH})"
     )
-    connection.execute(f"ANALYZE {table}, records, words")
+    connection.execute(f"ANALYZE {table}, records")
     connection.execute("UPDATE spaces SET indexed = true WHERE id = %s", (space,))
     logger.info("indexed %d vectors of space %d in %.1f s", rows, space, time.monotonic() - started)

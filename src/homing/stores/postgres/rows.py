@@ -1,26 +1,15 @@
-"""Records as rows of the tables: texts that PostgreSQL can hold, attributes, words as numbers, and the way in.
-
-A word is named by 64 bits of its hash, mixed with the number of its collection. Sorted, they are found by bisection
-inside the row, and an index entry leads to one collection only.
+"""Records as rows of the tables: texts that PostgreSQL can hold, attributes, and the way in.
 
 Rows go in by COPY … (FORMAT binary): the fastest way, and no text that could be misread. Each field is its length and
-its bytes, big-endian. They are written here and not by the driver, which would turn every number of an array into bytes
-one by one.
+its bytes, big-endian.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from homing.database.postgres.driver import Connection, packed
 from homing.records import VectorRecord
@@ -28,13 +17,8 @@ from homing.stores.arguments import is_encodable
 from homing.stores.filters import attributes, canonical
 from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.schema import vector_table
-from homing.text.tokens import tokens
 from homing.vectors import Matrix
 
-Slots = npt.NDArray[np.int64]
-
-MAX_COUNT = 32_767
-"""The highest count of a word that is kept; relevance has long stopped growing by then."""
 VECTORS_AT_ONCE = 500
 """Vectors that one statement writes: into an index that stands already, each takes milliseconds."""
 
@@ -43,7 +27,7 @@ _HEAD = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _END = struct.pack(">h", -1)
 _PORTION = 1 << 18
 
-_TEXT_OID, _BIGINT_OID, _SMALLINT_OID = 25, 20, 21
+_TEXT_OID = 25
 _integer = struct.Struct(">ii").pack
 _bigint = struct.Struct(">iq").pack
 _length = struct.Struct(">i").pack
@@ -89,34 +73,6 @@ def label(collection: int, key: str, value: str) -> str:
     return f"{collection} {canonical(key)} {value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words of a text, in no collection yet: how many it has, which ones, and how often each."""
-
-    length: int
-    numbers: Slots
-    counts: Slots
-
-    def placed(self, collection: int) -> tuple[Slots, Slots]:
-        """Their numbers in a collection, sorted, and the counts in the same order."""
-        numbers = self.numbers ^ _mask(collection)
-        order = np.argsort(numbers)
-        return numbers[order], self.counts[order]
-
-
-def words(text: str) -> Words:
-    """The words of a text."""
-    found = Counter(tokens(text))
-    counts = np.fromiter(found.values(), np.int64, len(found))
-    return Words(int(counts.sum()), _numbers(list(found)), np.minimum(counts, MAX_COUNT))
-
-
-def slots(collection: int, terms: Sequence[str]) -> list[int]:
-    """The numbers of words in a collection, in the order given."""
-    found: list[int] = (_numbers(terms) ^ _mask(collection)).tolist()
-    return found
-
-
 def copy_records(
     connection: Connection, collection: Collection, records: Iterable[tuple[int, VectorRecord, bytes]]
 ) -> None:
@@ -139,18 +95,6 @@ def copy_records(
     _copy(connection, collection, "records", columns, (fields(*one) for one in records))
 
 
-def copy_words(connection: Connection, collection: Collection, found: Iterable[tuple[int, Words]]) -> None:
-    """Write the words of records, by their keys."""
-    columns = ("record", "collection", "user_id", "length", "slots", "counts")
-
-    def fields(key: int, words: Words) -> list[bytes]:
-        slots, counts = words.placed(collection.id)
-        numbers, often = _array_field(slots, _BIGINT_OID, ">i8"), _array_field(counts, _SMALLINT_OID, ">i2")
-        return [*_owned(key, collection), _integer(4, words.length), numbers, often]
-
-    _copy(connection, collection, "words", columns, (fields(*one) for one in found))
-
-
 def copy_vectors(
     connection: Connection,
     collection: Collection,
@@ -168,20 +112,6 @@ def copy_vectors(
             for key, text_hash, data in zip(keys[portion], hashes[portion], packed(vectors[portion]), strict=True)
         )
         _copy(connection, collection, vector_table(space), columns, rows)
-
-
-@lru_cache(maxsize=1 << 18)
-def _hash(word: str) -> int:
-    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big", signed=True)
-
-
-@lru_cache(maxsize=1024)
-def _mask(collection: int) -> np.int64:
-    return np.int64(_hash(f"collection {collection}"))
-
-
-def _numbers(terms: Sequence[str]) -> Slots:
-    return np.fromiter((_hash(term) for term in terms), np.int64, len(terms))
 
 
 def _owned(key: int, collection: Collection) -> tuple[bytes, bytes, bytes]:
@@ -203,16 +133,6 @@ def _text_array(values: Sequence[str]) -> bytes:
     if not values:
         return _field(struct.pack(">iii", 0, 0, _TEXT_OID))
     return _field(_array(1, 0, _TEXT_OID, len(values), 1) + b"".join(_text_field(value) for value in values))
-
-
-def _array_field(values: Slots, oid: int, kind: str) -> bytes:
-    """An array of whole numbers."""
-    if not len(values):
-        return _field(struct.pack(">iii", 0, 0, oid))
-    items = np.empty(len(values), [("length", ">i4"), ("value", kind)])
-    items["length"] = np.dtype(kind).itemsize
-    items["value"] = values
-    return _field(_array(1, 0, oid, len(values), 1) + items.tobytes())
 
 
 def _copy(

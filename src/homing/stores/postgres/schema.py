@@ -18,14 +18,17 @@ WIDEST = 16_000
 WIDEST_INLINE = 1_800
 """Dimensions up to which a vector stays in its row, on one page: comparing it then needs no second look-up."""
 
-# A record's key is never used twice: another text is another key. Texts that PostgreSQL cannot hold (NUL, half a
-# surrogate pair) are written escaped. Metadata is json: jsonb would change numbers, and refuses NUL. `hash` is that of
-# the text (records.text_hash); a vector has the hash of the text that it was made from.
+# A record's key is never used twice: another text, or other keywords, are another key. Texts that PostgreSQL cannot
+# hold (NUL, half a surrogate pair) are written escaped. Metadata is json: jsonb would change numbers, and refuses NUL.
+# `hash` is that of the text (records.text_hash); a vector has the hash of the text that it was made from.
 #
-# attributes and slots begin with, or depend on, the number of the collection: an index entry leads to records of one
-# collection only, whatever the others hold. The array indexes collect the entries of a write and sort them in together,
-# three times as fast as one by one. The writer has them sorted in before it commits (writing.py): a search would read
-# the waiting ones from end to end.
+# attributes begin with the number of the collection: an index entry leads to records of one collection only, whatever
+# the others hold. The array index collects the entries of a write and sorts them in together, three times as fast as
+# one by one. The writer has them sorted in before it commits (writing.py): a search would read the waiting ones from
+# end to end.
+#
+# word_segments, word_pieces and word_removals are the keyword index (words.py). Postings are not compressed: they would
+# hardly become smaller.
 #
 # A space is a model whose vectors are held, in a table of their own. `held` lists the spaces that a collection has
 # vectors in; `collections.space` is the one that is searched.
@@ -45,7 +48,7 @@ CREATE TABLE collections(
 );
 CREATE TABLE tallies(
     collection integer NOT NULL, user_id text COLLATE "C" NOT NULL,
-    records bigint NOT NULL, embedded bigint NOT NULL, words bigint NOT NULL
+    records bigint NOT NULL, embedded bigint NOT NULL
 );
 CREATE INDEX tallies_by_collection ON tallies(collection);
 CREATE TABLE held(
@@ -61,13 +64,22 @@ CREATE TABLE records(
     UNIQUE (collection, id)
 );
 CREATE INDEX records_by_attribute ON records USING gin (attributes);
-CREATE TABLE words(
-    record bigint PRIMARY KEY, collection integer NOT NULL, user_id text COLLATE "C" NOT NULL,
-    length integer NOT NULL, slots bigint[] NOT NULL, counts smallint[] NOT NULL
+CREATE TABLE word_segments(
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, collection integer NOT NULL,
+    user_id text COLLATE "C" NOT NULL, texts integer NOT NULL, postings bigint NOT NULL, header bytea NOT NULL
 );
-ALTER TABLE words ALTER slots SET STORAGE MAIN, ALTER counts SET STORAGE MAIN;
-CREATE INDEX words_by_collection ON words(collection);
-CREATE INDEX words_by_slot ON words USING gin (slots);
+CREATE INDEX word_segments_by_collection ON word_segments(collection);
+CREATE TABLE word_pieces(
+    segment bigint NOT NULL, number integer NOT NULL, user_id text COLLATE "C" NOT NULL, postings bytea NOT NULL,
+    PRIMARY KEY (segment, number)
+);
+CREATE TABLE word_removals(
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, collection integer NOT NULL,
+    user_id text COLLATE "C" NOT NULL, texts integer NOT NULL, keys bytea NOT NULL
+);
+CREATE INDEX word_removals_by_collection ON word_removals(collection);
+ALTER TABLE word_segments ALTER header SET STORAGE EXTERNAL;
+ALTER TABLE word_pieces ALTER postings SET STORAGE EXTERNAL;
 """
 
 
@@ -76,7 +88,7 @@ def _create(transaction: Transaction) -> None:
     [(foreign,)] = transaction.rows(
         "SELECT string_agg(tablename, ', ' ORDER BY tablename) FROM pg_tables "
         "WHERE schemaname = current_schema() AND tablename = ANY($1)",
-        ["spaces", "collections", "tallies", "held", "records", "words"],
+        ["spaces", "collections", "tallies", "held", "records", "word_segments", "word_pieces", "word_removals"],
     )
     if foreign:
         raise StoreCorrupt(

@@ -1,9 +1,10 @@
-"""Records in PostgreSQL: vectors by pgvector, keywords by an array index, everything in one transaction."""
+"""Records in PostgreSQL: vectors by pgvector, an own keyword index beside them, everything in one transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text, checked_user
 from homing.stores.filters import wanted
-from homing.stores.postgres import checkup, reading, text_search, vector_search, writing
+from homing.stores.postgres import checkup, reading, vector_search, words, writing
 from homing.stores.postgres.collection import (
     Collection,
     CollectionCache,
@@ -31,6 +32,8 @@ from homing.stores.postgres.collection import (
 from homing.stores.postgres.indexing import Indexing
 from homing.stores.postgres.reading import SHOWN, match
 from homing.stores.postgres.schema import COMPONENT, STEPS
+from homing.stores.postings.index import Index
+from homing.stores.postings.tables import Merger
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
 from homing.vectors import Vector, as_vector
 
@@ -68,6 +71,8 @@ class PostgresStore:
         self._is_view = False
         self._seen = CollectionCache()
         self._indexing = Indexing(database.sessions, database.schema)
+        self._words = Index()
+        self._merger = Merger(partial(words.merge, database.sessions))
         try:
             database.migrate(COMPONENT, STEPS)
             if row_security:
@@ -116,22 +121,26 @@ class PostgresStore:
         if not prepared:
             return 0
 
-        def work(connection: Connection) -> list[Collection]:
+        def work(connection: Connection) -> list[tuple[Collection, bool]]:
             return [writing.write(connection, self.user_id, one) for one in prepared]
 
         if transaction is not None:
             self._check_open()
             try:
-                work(transaction.connection)
+                written = work(transaction.connection)
             except SpaceMissing as missing:
                 raise StoreError(
                     f"there are no vectors of {missing.model!r} in this database yet, and the table for them cannot be "
                     "made inside a transaction; write the text without its vector, then put the vector"
                 ) from missing
         else:
-            for one, where in zip(prepared, self._write_vectors(work), strict=True):
+            written = self._write_vectors(work)
+            for one, (where, _) in zip(prepared, written, strict=True):
                 if one.batch.embedded and not where.indexed:
                     self._indexing.written(where.space_rows + len(one.batch.embedded))
+        for where, due in written:
+            if due:
+                self._merger.wake((self.user_id, where.id))
         return sum(len(one.batch.records) for one in prepared)
 
     def search(
@@ -192,14 +201,18 @@ class PostgresStore:
         found = self._worded(collection, query, limit, options, "r.id")
         if found is None:
             return Words()
-        return Words(tuple(Worded(name, score) for score, name in found.rows), found.mass, found.rarest, found.texts)
+        return replace(found.words, found=tuple(Worded(name, score) for score, name in found.rows))
 
     def _worded(
         self, collection: str, query: str, limit: int, options: SearchOptions | None, shown: str
-    ) -> text_search.Relevant | None:
+    ) -> words.Relevant | None:
         checked_text(query, "a query")
         limit, asked = checked_limit(limit), wanted(options)
-        return self._of(collection, lambda c, where: text_search.search(c, where, query, limit, asked, shown))
+
+        def work(connection: Connection, where: Collection) -> words.Relevant:
+            return words.search(connection, where, query, limit, asked, shown, self._words)
+
+        return self._of(collection, work, snapshot=True)
 
     def search_keywords(
         self, collection: str, keywords: Sequence[str], limit: int = 10, options: SearchOptions | None = None
@@ -210,9 +223,11 @@ class PostgresStore:
         limit, asked = checked_limit(limit), wanted(options)
         if not limit:
             return []
-        return (
-            self._of(collection, lambda c, where: text_search.search_keywords(c, where, keywords, limit, asked)) or []
-        )
+
+        def work(connection: Connection, where: Collection) -> list[KeywordMatch]:
+            return words.search_keywords(connection, where, keywords, limit, asked, self._words)
+
+        return self._of(collection, work, snapshot=True) or []
 
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
@@ -226,7 +241,7 @@ class PostgresStore:
             if near is not None and where.embedded:
                 check_query(where, near.size, "")
             cosines = vector_search.cosines(connection, where, near, asked)
-            relevance = text_search.relevance(connection, where, query, list(cosines)) if cosines else {}
+            relevance = words.relevance(connection, where, query, list(cosines), self._words) if cosines else {}
             return [Measured(one, cosines[one], relevance.get(one, 0.0)) for one in asked if one in cosines]
 
         return self._of(collection, work, snapshot=True) or []
@@ -339,6 +354,7 @@ class PostgresStore:
         """
         self._closed = True
         if not self._is_view:
+            self._merger.close()
             self._indexing.close()
             if self._owns:
                 self.database.close()

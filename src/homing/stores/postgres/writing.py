@@ -32,18 +32,10 @@ from homing.stores.postgres.collection import (
     stored_name,
     vectors_in,
 )
-from homing.stores.postgres.rows import (
-    Words,
-    copy_records,
-    copy_vectors,
-    copy_words,
-    labels,
-    metadata_column,
-    text_columns,
-    unescape,
-    words,
-)
+from homing.stores.postgres.rows import copy_records, copy_vectors, labels, metadata_column, text_columns, unescape
 from homing.stores.postgres.schema import vector_table
+from homing.stores.postgres.words import PostgresWordTables
+from homing.text.tokens import tokens_of
 
 PORTION = 5_000
 """Records that one statement writes."""
@@ -54,7 +46,7 @@ class Prepared:
     """A batch with the words and hashes of its records: worked out once, before the transaction begins."""
 
     batch: Batch
-    words: list[Words]
+    words: list[list[str]]
     hashes: list[bytes]
 
 
@@ -75,13 +67,13 @@ def prepare(batch: Batch) -> Prepared:
     checked_model(batch.model, int(batch.vectors.shape[1]))
     return Prepared(
         batch,
-        [words(record.text if record.keywords is None else record.keywords) for record in batch.records],
+        [tokens_of(record.text if record.keywords is None else record.keywords) for record in batch.records],
         [bytes.fromhex(text_hash(record.text)) for record in batch.records],
     )
 
 
-def write(connection: Connection, user: str, prepared: Prepared) -> Collection:
-    """Write a batch, replacing what has its ids; returns where it went."""
+def write(connection: Connection, user: str, prepared: Prepared) -> tuple[Collection, bool]:
+    """Write a batch, replacing what has its ids; where it went, and whether its keyword index has segments to join."""
     batch = prepared.batch
     collection = _opened(connection, user, batch)
     changes = _Changes(connection, collection)
@@ -97,7 +89,7 @@ def write(connection: Connection, user: str, prepared: Prepared) -> Collection:
         changes.insert(prepared, sorted(set(chosen).difference(same)))
     add_tally(connection, collection, changes.tally)
     _sort_in(connection)
-    return collection
+    return collection, changes.write_words()
 
 
 def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> int:
@@ -108,6 +100,7 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
     changes = _Changes(connection, collection)
     changes.remove([stored.key for stored in _locked(connection, collection, ids).values()])
     add_tally(connection, collection, changes.tally)
+    changes.write_words(purge=True)
     return -changes.tally.records
 
 
@@ -118,7 +111,11 @@ def drop(connection: Connection, user: str, name: str) -> int:
         return 0
     own = (collection.id, user)
     spaces = [vector_table(space.id) for space in held(connection, collection)]
-    for table in (*spaces, "held", "words", "tallies"):
+    connection.execute(
+        "DELETE FROM word_pieces USING word_segments s WHERE s.id = segment AND s.collection = %s AND s.user_id = %s",
+        own,
+    )
+    for table in (*spaces, "held", "word_segments", "word_removals", "tallies"):
         connection.execute(f"DELETE FROM {table} WHERE collection = %s AND user_id = %s", own)
     records = connection.execute("DELETE FROM records WHERE collection = %s AND user_id = %s", own).rowcount
     connection.execute("DELETE FROM collections WHERE id = %s AND user_id = %s", own)
@@ -187,6 +184,8 @@ class _Changes:
         self.tally = Tally()
         self._connection = connection
         self._collection = collection
+        self._said: dict[int, list[str]] = {}
+        self._gone: list[int] = []
 
     def update(self, prepared: Prepared, same: Mapping[int, Stored]) -> None:
         """Records that keep their texts, keys and vectors: new metadata, and new words for other keywords."""
@@ -203,28 +202,28 @@ class _Changes:
         )
         reworded = {index: stored.key for index, stored in same.items() if records[index].keywords != stored.keywords}
         if reworded:
+            # What a key says never changes, so other words are another key.
+            keys = dict(zip(reworded, self._new_keys(len(reworded)), strict=True))
             cursor.executemany(
-                "UPDATE records SET escaped = %s, text = %s, keywords = %s WHERE key = %s",
-                [(*text_columns(records[index]), key) for index, key in reworded.items()],
+                "UPDATE records SET key = %s, escaped = %s, text = %s, keywords = %s WHERE key = %s",
+                [(keys[index], *text_columns(records[index]), key) for index, key in reworded.items()],
             )
-            gone = "DELETE FROM words WHERE record = ANY(%s) RETURNING length"
-            lengths = self._connection.execute(gone, (list(reworded.values()),)).fetchall()
-            self.tally.words -= sum(length for (length,) in lengths)
-            self._insert_words(prepared, reworded)
+            for space in held(self._connection, self._collection):
+                moved = [(keys[index], key) for index, key in reworded.items()]
+                cursor.executemany(f"UPDATE {vector_table(space.id)} SET record = %s WHERE record = %s", moved)
+            self._gone += reworded.values()
+            self._said |= {key: prepared.words[index] for index, key in keys.items()}
 
     def insert(self, prepared: Prepared, chosen: Sequence[int]) -> None:
         """Records that are not there, each with a key of its own."""
         if not chosen:
             return
         batch, hashes = prepared.batch, prepared.hashes
-        rows = self._connection.execute(
-            "SELECT nextval('keys') FROM generate_series(1, %s)", (len(chosen),), binary=True
-        ).fetchall()
-        keys = {index: int(key) for index, (key,) in zip(chosen, rows, strict=True)}
+        keys = dict(zip(chosen, self._new_keys(len(chosen)), strict=True))
         new = ((key, batch.records[index], hashes[index]) for index, key in keys.items())
         copy_records(self._connection, self._collection, new)
         self.tally.records += len(keys)
-        self._insert_words(prepared, keys)
+        self._said |= {key: prepared.words[index] for index, key in keys.items()}
         embedded = {index: row for row, index in enumerate(batch.embedded) if index in keys}
         if embedded:
             assert self._collection.space is not None
@@ -239,7 +238,7 @@ class _Changes:
             self.tally.embedded += len(embedded)
 
     def remove(self, keys: list[int]) -> None:
-        """Remove records that are held, with their words and vectors."""
+        """Remove records that are held, with their vectors."""
         if not keys:
             return
         spaces = [space.id for space in held(self._connection, self._collection)]
@@ -250,19 +249,31 @@ class _Changes:
         served = self._collection.space
         counted = f"of_{served}" if served in spaces else "(SELECT) nothing WHERE false"
         row = self._connection.execute(
-            "WITH gone AS (DELETE FROM records WHERE key = ANY(%(keys)s)), "
-            f"said AS (DELETE FROM words WHERE record = ANY(%(keys)s) RETURNING length){vectors} "
-            f"SELECT (SELECT coalesce(sum(length), 0) FROM said), (SELECT count(*) FROM {counted})",
+            f"WITH gone AS (DELETE FROM records WHERE key = ANY(%(keys)s)){vectors} SELECT count(*) FROM {counted}",
             {"keys": keys},
         ).fetchone()
         assert row is not None
+        self._gone += keys
         self.tally.records -= len(keys)
-        self.tally.words -= int(row[0])
-        self.tally.embedded -= int(row[1])
+        self.tally.embedded -= int(row[0])
 
-    def _insert_words(self, prepared: Prepared, keys: Mapping[int, int]) -> None:
-        copy_words(self._connection, self._collection, ((key, prepared.words[index]) for index, key in keys.items()))
-        self.tally.words += sum(prepared.words[index].length for index in keys)
+    def write_words(self, *, purge: bool = False) -> bool:
+        """Bring the keyword index up to date; whether it has segments to join. `purge` leaves less of what is gone."""
+        if not self._said and not self._gone:
+            return False
+        tables, collection = PostgresWordTables(self._connection, self._collection.user), self._collection.id
+        if self._gone:
+            tables.remove(collection, self._gone)
+        if purge:
+            tables.purge(collection)
+        tables.add(collection, sorted(self._said.items()))
+        return tables.tidy(collection)
+
+    def _new_keys(self, count: int) -> list[int]:
+        rows = self._connection.execute(
+            "SELECT nextval('keys') FROM generate_series(1, %s)", (count,), binary=True
+        ).fetchall()
+        return [int(key) for (key,) in rows]
 
 
 def _locked(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Stored]:
@@ -301,10 +312,10 @@ def _keeps_vectors(prepared: Prepared, index: int, there: Mapping[str, Stored]) 
 
 
 def _sort_in(connection: Connection) -> None:
-    """Move the entries that wait in the array indexes to their places. Who does not own them leaves it to vacuum."""
+    """Move the entries that wait in the array index to their places. Who does not own it leaves it to vacuum."""
     connection.execute(
         "SELECT gin_clean_pending_list(oid) FROM pg_class "
-        "WHERE oid IN ('records_by_attribute'::regclass, 'words_by_slot'::regclass) AND pg_has_role(relowner, 'USAGE')"
+        "WHERE oid = 'records_by_attribute'::regclass AND pg_has_role(relowner, 'USAGE')"
     )
 
 

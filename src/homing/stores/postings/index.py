@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,11 @@ import numpy.typing as npt
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     PIECE,
+    Counts,
     Header,
     Keys,
     Postings,
+    Slots,
     Terms,
     numbers_of,
     unpack,
@@ -39,14 +41,16 @@ MEMORY = 96 * 1024 * 1024
 """Bytes of postings that are held."""
 VIEWS = 256
 """Collections whose headers are held."""
+IDS = 50_000
+"""Ids of records that are held."""
 K1 = 1.2
 B = 0.75
 MIN_IDF = 1e-6
 """The idf of a term that half of the texts hold, or more."""
 
 Scores = npt.NDArray[np.float64]
-ReadPiece = Callable[[int, int], Postings]
-"""Reads a piece of a segment: its id, and the number of the piece."""
+ReadPieces = Callable[[int, Sequence[int]], Mapping[int, Postings]]
+"""Reads pieces of a segment: its id, and the numbers of the pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,14 @@ class Part:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The postings of a query's terms in one segment; `at` says which of the terms each list belongs to."""
+class _Held(NamedTuple):
+    """The postings of a query's terms in one segment, term after term; `at` says which terms, `sizes` how many each."""
 
     part: Part
-    at: list[int]
-    lists: list[Postings]
+    at: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    slots: Slots
+    counts: Counts
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class View:
     """The words of a collection at one moment."""
 
     parts: Sequence[Part]
+    _norms: dict[int, Scores] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> int:
@@ -102,6 +108,23 @@ class View:
         """How many words a text has in the mean."""
         return max(1.0, sum(one.words for one in self.parts) / max(1, self.texts))
 
+    def may_hold(self, terms: Terms) -> npt.NDArray[np.bool_]:
+        """Which terms some segment has, be it of removed texts."""
+        found = np.zeros(len(terms), np.bool_)
+        for part in self.parts:
+            held = part.header.terms
+            if len(held):
+                found |= held[np.minimum(held.searchsorted(terms), len(held) - 1)] == terms
+        return found
+
+    def norms(self, part: Part) -> Scores:
+        """How much the length of each text of a segment counts against it."""
+        found = self._norms.get(part.id)
+        if found is None:
+            lengths = part.header.lengths.astype(np.float64)
+            self._norms[part.id] = found = lengths * (K1 * B / self.mean) + K1 * (1 - B)
+        return found
+
     def idf(self, holders: int) -> float:
         """What a term is worth that so many texts hold."""
         return max(MIN_IDF, math.log(max(self.texts - holders + 0.5, 0.5) / (holders + 0.5)))
@@ -110,16 +133,19 @@ class View:
 class Question:
     """Terms that are asked of a view: what they are worth, and what texts score by them."""
 
-    def __init__(self, view: View, terms: Sequence[str], read: ReadPiece) -> None:
+    def __init__(self, view: View, terms: Sequence[str], read: ReadPieces) -> None:
         self._view = view
         numbers = numbers_of(terms)
-        self._held = [one for part in view.parts if (one := _held(part, numbers, read)).at]
-        holders = [0] * len(terms)
+        self._held = [one for part in view.parts if (one := _held(part, numbers, read)) is not None]
+        holders = np.zeros(len(terms), np.int64)
         for one in self._held:
-            for at, postings in zip(one.at, one.lists, strict=True):
-                gone = 0 if one.part.gone is None else int(one.part.gone[postings.slots].sum())
-                holders[at] += len(postings.slots) - gone
-        self._weights = np.array([view.idf(number) for number in holders])
+            holders[one.at] += one.sizes
+            if one.part.gone is not None:
+                gone = np.repeat(one.at, one.sizes)[one.part.gone[one.slots]]
+                holders -= np.bincount(gone, minlength=len(terms))
+        self.holders: list[int] = holders.tolist()
+        """How many texts have each of the terms."""
+        self._weights = np.array([view.idf(number) for number in self.holders])
 
     @property
     def mass(self) -> float:
@@ -131,51 +157,78 @@ class Question:
 
         `allowed` are the keys that may be found, in order; None is all of them.
         """
-        keys, scores = np.zeros(0, np.int64), np.zeros(0)
-        for one in self._held:
-            found = self._scored(one)
-            if one.part.gone is not None:
-                found[one.part.gone] = 0.0
-            if allowed is not None:
-                found *= among(one.part.header.keys, allowed)
-            least = _least(scores, limit)
-            slots = np.flatnonzero(found > 0 if least <= 0 else found >= least)
-            if len(slots) > limit:
-                slots = slots[found[slots] >= _least(found[slots], limit)]
-            keys, scores = np.append(keys, one.part.header.keys[slots]), np.append(scores, found[slots])
-        kept = scores >= _least(scores, limit)
-        order = np.argsort(-scores[kept], kind="stable")
-        return keys[kept][order], scores[kept][order]
+        least, keys, scores = 0.0, [np.zeros(0, np.int64)], [np.zeros(0)]
+        for one in sorted(self._held, key=lambda one: -one.part.texts) if limit else ():
+            # A term brings less than its idf.
+            if float(self._weights[one.at].sum()) > least:
+                sums = self._summed(one)
+                if one.part.gone is not None:
+                    sums[one.part.gone] = 0.0
+                if allowed is not None:
+                    sums *= among(one.part.header.keys, allowed)
+                least = max(least, _reached(sums, limit))
+                slots = np.flatnonzero(sums >= least if least > 0 else sums)
+                keys.append(one.part.header.keys[slots])
+                scores.append(sums[slots])
+        every, found = np.concatenate(keys), np.concatenate(scores)
+        kept = np.flatnonzero(found >= _least(found, limit))
+        kept = kept[np.argsort(-found[kept], kind="stable")]
+        return every[kept], found[kept]
 
     def measure(self, keys: Keys) -> Scores:
         """What each of these texts scores; 0 where it shares no term, or does not exist."""
         found = np.zeros(len(keys))
         for one in self._held:
-            header = one.part.header
-            slots = np.minimum(np.searchsorted(header.keys, keys), header.texts - 1)
-            mine = np.flatnonzero(header.keys[slots] == keys)
-            slots = slots[mine]
-            norms = self._norms(header.lengths[slots])
-            for at, postings in zip(one.at, one.lists, strict=True):
-                place = np.minimum(np.searchsorted(postings.slots, slots), len(postings.slots) - 1)
-                counts = np.where(postings.slots[place] == slots, postings.counts[place], 0)
-                found[mine] += self._weights[at] * counts / (counts + norms)
+            held = one.part.header.keys
+            slots = np.minimum(np.searchsorted(held, keys), len(held) - 1)
+            mine = np.flatnonzero(held[slots] == keys)
+            if len(mine):
+                found[mine] = self._few(one, slots[mine])
         return found
 
-    def _scored(self, held: _Held) -> Scores:
-        """The score of every text of a segment."""
-        slots = np.concatenate([one.slots for one in held.lists])
-        counts = np.concatenate([one.counts for one in held.lists]).astype(np.float64)
-        worth = np.repeat(self._weights[held.at], [len(one.slots) for one in held.lists])
-        worth *= counts
-        counts += self._norms(held.part.header.lengths[slots])
-        worth /= counts
+    def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, npt.NDArray[np.bool_], Scores]:
+        """The texts that hold all terms of a group, of which there is one for each keyword, given by their places.
+
+        Those with most keywords first, then those with the rarer, then by key; the keywords of each, a row for each
+        keyword; and what the keywords are worth.
+        """
+        keys, held = [np.zeros(0, np.int64)], [np.zeros((len(groups), 0), np.bool_)]
+        for one in self._held:
+            lists = dict(zip(one.at.tolist(), np.split(one.slots, np.cumsum(one.sizes)[:-1]), strict=True))
+            found = np.zeros((len(groups), one.part.header.texts), np.bool_)
+            for row, group in zip(found, groups, strict=True):
+                if all(at in lists for at in group):
+                    counts = np.bincount(np.concatenate([lists[at] for at in group]), minlength=len(row))
+                    row[:] = counts == len(group)
+            if one.part.gone is not None:
+                found[:, one.part.gone] = False
+            slots = np.flatnonzero(found.any(axis=0))
+            keys.append(one.part.header.keys[slots])
+            held.append(found[:, slots])
+        every, matrix = np.concatenate(keys), np.concatenate(held, axis=1)
+        weights = np.array([self._view.idf(int(number)) for number in matrix.sum(axis=1)])
+        order = np.lexsort((every, -(matrix * weights[:, None]).sum(axis=0), -matrix.sum(axis=0)))
+        return every[order], matrix[:, order], weights
+
+    def _summed(self, held: _Held) -> Scores:
+        """What every text of a segment scores, summed in the order of the query."""
+        slots = held.slots.astype(np.int64)
+        worth = self._view.norms(held.part).take(slots)
+        worth += held.counts
+        np.divide(held.counts, worth, out=worth)
+        worth *= np.repeat(self._weights[held.at], held.sizes)
         return np.bincount(slots, worth, held.part.header.texts).astype(np.float64, copy=False)
 
-    def _norms(self, lengths: npt.NDArray[np.uint32]) -> Scores:
-        found = lengths * (K1 * B / self._view.mean)
-        found += K1 * (1 - B)
-        return found.astype(np.float64, copy=False)
+    def _few(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
+        """The same for some texts of a segment."""
+        places = np.full(held.part.header.texts, -1, np.int32)
+        places[slots] = np.arange(len(slots))
+        place = places.take(held.slots.astype(np.int64))
+        theirs = np.flatnonzero(place >= 0)
+        place, counts = place[theirs], held.counts[theirs].astype(np.float64)
+        weights = self._weights[held.at[np.searchsorted(np.cumsum(held.sizes), theirs, "right")]]
+        worth = counts / (self._view.norms(held.part)[slots][place] + counts)
+        return np.bincount(place, worth * weights, len(slots)).astype(np.float64, copy=False)
 
 
 def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
@@ -188,24 +241,27 @@ def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _held(part: Part, numbers: Terms, read: ReadPiece) -> _Held:
+def _held(part: Part, numbers: Terms, read: ReadPieces) -> _Held | None:
+    """The postings of some terms in a segment; None where it has none of them."""
     header = part.header
-    places = np.minimum(np.searchsorted(header.terms, numbers), len(header.terms) - 1)
-    at = np.flatnonzero(header.terms[places] == numbers).tolist() if len(header.terms) else []
-    ranges = [(int(header.starts[places[one]]), int(header.starts[places[one] + 1])) for one in at]
-    return _Held(part, at, [_postings(part.id, start, end, read) for start, end in ranges])
-
-
-def _postings(segment: int, start: int, end: int, read: ReadPiece) -> Postings:
-    """The postings of a segment from one place to another."""
-    first, last = start // PIECE, (end - 1) // PIECE
-    pieces = [read(segment, number) for number in range(first, last + 1)]
-    part = slice(start - first * PIECE, end - first * PIECE)
-    if first == last:
-        return Postings(pieces[0].slots[part], pieces[0].counts[part])
-    return Postings(
-        np.concatenate([one.slots for one in pieces])[part], np.concatenate([one.counts for one in pieces])[part]
-    )
+    if not len(header.terms):
+        return None
+    places = np.minimum(header.terms.searchsorted(numbers), len(header.terms) - 1)
+    at = np.flatnonzero(header.terms[places] == numbers)
+    if not len(at):
+        return None
+    starts, ends = header.starts[places[at]].astype(np.int64), header.starts[places[at] + 1].astype(np.int64)
+    ranges = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    pieces = read(part.id, sorted({one for start, end in ranges for one in range(start // PIECE, -(-end // PIECE))}))
+    slots, counts = list[Slots](), list[Counts]()
+    for start, end in ranges:
+        while start < end:
+            number, first = divmod(start, PIECE)
+            last = min(PIECE, end - number * PIECE)
+            slots.append(pieces[number].slots[first:last])
+            counts.append(pieces[number].counts[first:last])
+            start = number * PIECE + last
+    return _Held(part, at, ends - starts, np.concatenate(slots), np.concatenate(counts))
 
 
 def _least(scores: Scores, limit: int) -> float:
@@ -213,19 +269,29 @@ def _least(scores: Scores, limit: int) -> float:
     return float(np.partition(scores, -limit)[-limit]) if len(scores) > limit else 0.0
 
 
+def _reached(scores: Scores, limit: int) -> float:
+    """A score that `limit` texts reach, if so many have one: quicker found than the last of the best."""
+    width = 8 * limit
+    height = len(scores) // width
+    if height < 2:
+        return _least(scores, limit)
+    # So many texts, each the best of its column, have the score that the best columns have at least.
+    return _least(scores[: height * width].reshape(height, width).max(axis=0), limit)
+
+
 class Rows(Protocol):
     """The rows of the index, as of one moment."""
 
-    def header(self, segment: int) -> bytes:
-        """The header of a segment."""
+    def headers(self, segments: Sequence[int]) -> Mapping[int, bytes]:
+        """The headers of segments, by id."""
         ...
 
-    def piece(self, segment: int, number: int) -> bytes:
-        """A piece of its postings."""
+    def pieces(self, segment: int, numbers: Sequence[int]) -> Mapping[int, bytes]:
+        """Pieces of the postings of a segment, by number."""
         ...
 
-    def removed(self, removal: int) -> bytes:
-        """The keys of texts that were removed."""
+    def removed(self, removals: Sequence[int]) -> Mapping[int, bytes]:
+        """The keys of texts that were removed, by row."""
         ...
 
 
@@ -238,6 +304,22 @@ class Index:
         self._views: OrderedDict[int, tuple[tuple[int, ...], tuple[int, ...], View]] = OrderedDict()
         self._pieces: OrderedDict[tuple[int, int], Postings] = OrderedDict()
         self._held = 0
+        self._ids: dict[int, str] = {}
+
+    def ids(self, keys: Sequence[int], read: Callable[[list[int]], Iterable[tuple[int, str]]]) -> dict[int, str]:
+        """The ids of records by their keys, of which `read` is asked for those that are not held.
+
+        A key has one id for ever.
+        """
+        known = self._ids
+        missing = [key for key in keys if key not in known]
+        if missing:
+            if len(known) + len(missing) > IDS:
+                self._ids = {}
+            read_now = dict(read(missing))
+            self._ids.update(read_now)
+            return {key: known[key] if key in known else read_now[key] for key in keys}
+        return {key: known[key] for key in keys}
 
     def view(self, collection: int, segments: Sequence[int], removals: Sequence[int], rows: Rows) -> View:
         """The words of a collection that has these segments and removals."""
@@ -246,8 +328,9 @@ class Index:
         if known is not None and known[:2] == (tuple(segments), tuple(removals)):
             return known[2]
         parts = {} if known is None else {one.id: one for one in known[2].parts}
-        removed = unpack_keys(rows.removed(one) for one in removals)
-        headers = {one: parts[one].header if one in parts else unpack(rows.header(one)) for one in segments}
+        removed = unpack_keys(rows.removed(removals).values())
+        stored = rows.headers([one for one in segments if one not in parts])
+        headers = {one: parts[one].header if one in parts else unpack(stored[one]) for one in segments}
         found = View([Part.of(one, header, removed) for one, header in headers.items()])
         with self._lock:
             self._views[collection] = (tuple(segments), tuple(removals), found)
@@ -256,21 +339,27 @@ class Index:
                 self._views.popitem(last=False)
         return found
 
-    def piece(self, rows: Rows, segment: int, number: int) -> Postings:
-        """A piece of a segment, out of memory if it is held."""
+    def pieces(self, rows: Rows, segment: int, numbers: Sequence[int]) -> dict[int, Postings]:
+        """Pieces of a segment, out of memory where they are held."""
+        found: dict[int, Postings] = {}
         with self._lock:
-            found = self._pieces.get((segment, number))
-            if found is not None:
-                self._pieces.move_to_end((segment, number))
-                return found
-        found = unpack_piece(rows.piece(segment, number))
+            for number in numbers:
+                held = self._pieces.get((segment, number))
+                if held is not None:
+                    self._pieces.move_to_end((segment, number))
+                    found[number] = held
+        missing = [number for number in numbers if number not in found]
+        if not missing:
+            return found
+        read = {number: unpack_piece(stored) for number, stored in rows.pieces(segment, missing).items()}
         with self._lock:
-            if (segment, number) not in self._pieces:
-                self._pieces[segment, number] = found
-                self._held += _bytes(found)
+            for number, postings in read.items():
+                if (segment, number) not in self._pieces:
+                    self._pieces[segment, number] = postings
+                    self._held += _bytes(postings)
             while self._held > self._memory:
                 self._held -= _bytes(self._pieces.popitem(last=False)[1])
-        return found
+        return found | read
 
 
 def _bytes(postings: Postings) -> int:

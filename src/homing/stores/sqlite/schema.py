@@ -142,7 +142,7 @@ def _records(connection: apsw.Connection) -> Iterator[str]:
 def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[str]:
     """Whether each row is what was written, and the keyword index holds the words of each text and no others."""
     try:
-        indexed = dict(words.contents(connection, collection))
+        indexed = {key: counts for key, _, counts in words.tables(connection).contents(collection)}
     except StoreCorrupt:
         yield f"the keyword index of collection {name!r} is damaged"
         return

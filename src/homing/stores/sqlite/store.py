@@ -18,6 +18,7 @@ from homing.records import Match, VectorRecord
 from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import wanted
 from homing.stores.postings.index import Index
+from homing.stores.postings.tables import Merger
 from homing.stores.sqlite import models, reading, schema, vectors, words, writing
 from homing.stores.sqlite.reading import Catalog, Collection, Estimates, find_collection
 from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Words
@@ -46,7 +47,7 @@ class SqliteStore:
         self._catalog = Catalog(self.database)
         self._estimates = Estimates()
         self._words = Index()
-        self._merger = words.Merger(self.database)
+        self._merger = Merger(partial(words.merge, self.database))
         try:
             self.database.migrate(schema.COMPONENT, schema.STEPS)
             if not self.database.read_only:
@@ -75,8 +76,9 @@ class SqliteStore:
         if prepared:
             with self._writing(transaction) as connection:
                 due = [writing.write(connection, batch) for batch in prepared]
-            if True in due:
-                self._merger.wake()
+            for collection in due:
+                if collection is not None:
+                    self._merger.wake(collection)
         return sum([len(batch.records) for batch in prepared])
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:

@@ -18,7 +18,7 @@ from homing.stores.arguments import is_encodable
 from homing.stores.filters import attributes
 from homing.stores.sqlite import segments, vectors, words
 from homing.stores.sqlite.reading import Collection, Text, find_collection, first_key, stored_text
-from homing.text.tokens import tokens
+from homing.text.tokens import tokens_of
 from homing.vectors import Matrix
 
 PORTION = 2_000
@@ -73,7 +73,7 @@ def _prepared(record: VectorRecord) -> Prepared:
         keywords=None if record.keywords is None else stored_text(record.keywords),
         text=stored_text(record.text),
         hash=text_hash(record.text),
-        words=tokens(record.text if record.keywords is None else record.keywords),
+        words=tokens_of(record.text if record.keywords is None else record.keywords),
         pairs=attributes(record.metadata),
     )
 
@@ -84,14 +84,14 @@ def checksum(metadata: str, keywords: Text | None) -> int:
     return crc32(metadata.encode() + b"\0" + (beside if isinstance(beside, bytes) else beside.encode()))
 
 
-def write(connection: apsw.Connection, batch: Batch) -> bool:
+def write(connection: apsw.Connection, batch: Batch) -> int | None:
     """Write a batch, replacing what has its ids. What says the same keeps its key, its words and its vectors.
 
-    Says whether the keyword index has large segments to join, which `words.Merger` does.
+    The number of the collection, where its keyword index has large segments to join, which `Merger` does.
     """
     collection = find_collection(connection, batch.collection) or _create(connection, batch.collection)
     fresh = _replace(connection, collection.id, batch) if collection.records else list(range(len(batch.records)))
-    return bool(fresh) and _insert(connection, collection.id, batch, fresh)
+    return collection.id if fresh and _insert(connection, collection.id, batch, fresh) else None
 
 
 def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> int:
@@ -101,8 +101,11 @@ def delete(connection: apsw.Connection, collection: int, ids: Sequence[str]) -> 
         "SELECT key, metadata FROM records WHERE collection = ? AND id IN (SELECT value FROM json_each(?))",
         (collection, json.dumps(ids)),
     )
-    _remove(connection, collection, dict(found))
-    words.purge(connection, collection)
+    if found:
+        _remove(connection, collection, dict(found))
+        keywords = words.tables(connection)
+        keywords.purge(collection)
+        keywords.tidy(collection)
     return len(found)
 
 
@@ -120,7 +123,7 @@ def free_room(database: SqliteDatabase) -> None:
             if keys:
                 vectors.remove(connection, collection, [key for (key,) in keys])
                 connection.executemany("DELETE FROM records WHERE key = ?", keys)
-            elif not words.drop_some(connection, collection):
+            elif not words.tables(connection).drop_some(collection):
                 segments.forget(connection, collection)
                 connection.execute("DELETE FROM attributes WHERE collection = ?", (collection,))
                 connection.execute("DELETE FROM collections WHERE id = ?", (collection,))
@@ -179,13 +182,14 @@ def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: S
             for key, one in by_key.items()
         ],
     )
-    due = words.add(connection, collection, [(key, one.words) for key, one in by_key.items()])
+    keywords = words.tables(connection)
+    keywords.add(collection, [(key, one.words) for key, one in by_key.items()])
     _add_attributes(connection, collection, by_key)
     if batch.embedded:
         keys = [key_of[at] for at in batch.embedded]
         hashes = [batch.records[at].hash for at in batch.embedded]
         vectors.add(connection, collection, _space(connection, collection, batch), keys, hashes, batch.vectors)
-    return due
+    return keywords.tidy(collection)
 
 
 def _remove(connection: apsw.Connection, collection: int, found: dict[int, str]) -> None:
@@ -194,7 +198,7 @@ def _remove(connection: apsw.Connection, collection: int, found: dict[int, str])
         return
     keys = [(key,) for key in found]
     connection.executemany("DELETE FROM records WHERE key = ?", keys)
-    words.remove(connection, collection, list(found))
+    words.tables(connection).remove(collection, list(found))
     _remove_attributes(connection, collection, found)
     vectors.remove(connection, collection, list(found))
     connection.execute("UPDATE collections SET records = records - ? WHERE id = ?", (len(found), collection))

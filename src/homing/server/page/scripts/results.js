@@ -55,6 +55,7 @@ export class Results {
       h(
         "div",
         { class: "results", role: "region", "aria-label": t("results.region") },
+        corrected(groups),
         drawn.length > 0 ? drawn : nothing(this.query),
       ),
     );
@@ -238,6 +239,14 @@ function legMarks(hit) {
         String(leg.rank),
       );
     });
+}
+
+/** Words that no text holds, and what was searched for instead. */
+function corrected(groups) {
+  const words = Object.assign({}, ...groups.map((group) => group.corrected ?? {}));
+  return Object.entries(words).map(([word, read]) =>
+    h("p", { class: "muted", role: "status" }, t("results.corrected", { word, read })),
+  );
 }
 
 function nothing(query) {

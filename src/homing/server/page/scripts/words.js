@@ -55,6 +55,7 @@ export const WORDS = {
   "results.said.degraded": ["{n} 条结果，仅按关键词", "{n} result, by keywords only|{n} results, by keywords only"],
   "results.more": ["只看{source}", "Only {source}"],
   "results.weaker": ["还有 {n} 条不太相关的", "{n} less relevant result|{n} less relevant results"],
+  "results.corrected": ["没有文本含有“{word}”，已按“{read}”搜索", "No text holds “{word}”; searched for “{read}”"],
   "results.region": ["搜索结果", "Search results"],
   "mode.hybrid": ["意思＋字面", "meaning + words"],
   "mode.semantic": ["意思", "meaning"],

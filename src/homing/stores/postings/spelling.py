@@ -1,0 +1,53 @@
+"""A query asked of the words of a collection; one that no text holds is read as the nearest spelling that some do.
+
+Terms are numbers here, so nobody can list spellings. Those at one edit from a word are made from the word, some
+hundred, and looked up: a spelling that only removed texts had is not found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
+
+import numpy as np
+
+from homing.stores.postings.index import Question, ReadPieces, View
+from homing.stores.postings.segment import numbers_of
+from homing.text.tokens import is_stop_word, query_terms
+
+MISSPELT = re.compile(r"[a-z]{4,30}")
+"""Words that are read as another one where no text holds them: shorter ones are one edit away from too many."""
+
+
+def put(view: View, query: str, read: ReadPieces) -> tuple[Question, Mapping[str, str]]:
+    """The question that a query puts to a view, and which of its words were read as others."""
+    terms = query_terms(query)
+    question = Question(view, terms, read)
+    unknown = [term for term, count in zip(terms, question.holders, strict=True) if not count]
+    found = {term: spelling for term in unknown if (spelling := _nearest(view, term, read))}
+    if not found:
+        return question, found
+    return Question(view, list(dict.fromkeys(found.get(term, term) for term in terms)), read), found
+
+
+def one_edit(word: str) -> list[str]:
+    """What a word becomes by leaving out, exchanging, replacing or adding a letter; each once, in order."""
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    made = {before + after[1:] for before, after in cuts if after}
+    made |= {before + after[1] + after[0] + after[2:] for before, after in cuts if len(after) > 1}
+    made |= {before + letter + after[1:] for before, after in cuts if after for letter in ascii_lowercase}
+    made |= {before + letter + after for before, after in cuts for letter in ascii_lowercase}
+    return sorted(made - {word})
+
+
+def _nearest(view: View, word: str, read: ReadPieces) -> str:
+    """The spelling at one edit that most texts hold, of several the first by alphabet; empty where there is none."""
+    if not MISSPELT.fullmatch(word):
+        return ""
+    spellings = [one for one in one_edit(word) if not is_stop_word(one)]
+    numbers = numbers_of(spellings)
+    held: Sequence[int] = np.flatnonzero(view.may_hold(numbers)).tolist()
+    known = [spellings[at] for at in held]
+    counts = Question(view, known, read).holders if known else []
+    return max(zip(counts, known, strict=True), key=lambda one: one[0], default=(0, ""))[1] if any(counts) else ""
