@@ -36,6 +36,9 @@ from homing.text.tokens import tokens
 
 log = logging.getLogger(__name__)
 
+FEW = 500
+"""Records of a filter that are always read first."""
+
 COUNTED = 50
 """Of how many texts, those with most keywords, it is looked up how they are written; of more where more are asked."""
 
@@ -170,15 +173,20 @@ def _best(
     if not asked:
         return question.best(limit)
     filtered, values = conditions(collection, asked, "f")
-    rows = connection.execute(
-        f"SELECT f.key FROM records f WHERE f.collection = %s AND f.user_id = %s{filtered} LIMIT %s",
-        [collection.id, collection.user, *values, NAMED],
-        binary=True,
-        # A filter is planned for its own values: whether it is rare decides how to look.
-        prepare=False,
-    ).fetchall()
-    named = np.sort(np.array([key for (key,) in rows], np.int64)) if len(rows) < NAMED else None
-    return best_passing(question, limit, named, partial(_passing, connection, collection, asked))
+
+    def named(most: int) -> Keys | None:
+        rows = connection.execute(
+            f"SELECT f.key FROM records f WHERE f.collection = %s AND f.user_id = %s{filtered} LIMIT %s",
+            [collection.id, collection.user, *values, most],
+            binary=True,
+            # A filter is planned for its own values: whether it is rare decides how to look.
+            prepare=False,
+        ).fetchall()
+        return np.sort(np.array([key for (key,) in rows], np.int64)) if len(rows) < most else None
+
+    if (rare := named(FEW)) is not None:
+        return question.best(limit, rare)
+    return best_passing(question, limit, partial(named, NAMED), partial(_passing, connection, collection, asked))
 
 
 def _passing(connection: Connection, collection: Collection, asked: Filter, keys: Keys) -> Keys:

@@ -44,6 +44,8 @@ REMOVALS = 32
 """Rows of removed keys before they are written as one."""
 NAMED = 20_000
 """Records of a filter up to which all of them are read, and the search is among those."""
+RARE = 8
+"""A filter that lets at most one record in so many pass is rare: those are read first."""
 OVERFETCH = 4
 """How many times as many records are looked at, where a filter may leave some out."""
 
@@ -237,21 +239,24 @@ class WordTables:
 
 
 def best_passing(
-    question: Question, limit: int, named: Keys | None, passing: Callable[[Keys], Keys]
+    question: Question, limit: int, named: Callable[[], Keys | None], passing: Callable[[Keys], Keys]
 ) -> tuple[Keys, Scores]:
-    """The best texts that pass a filter, and what ties with the last of them.
+    """The best texts that pass a broad filter, and what ties with the last of them.
 
-    `named` are the keys of all that pass, in order, where those are few; else `passing` says which of some do.
+    `passing` says which of some keys pass. Where of the best too few do, `named` gives the keys of all that do, in
+    order; None where those are too many to read.
     """
-    if named is not None:
-        return question.best(limit, named)
-    reach = limit
+    reach, allowed = limit, None
     while True:
         reach *= OVERFETCH
         keys, scores = question.best(reach)
         kept = np.isin(keys, passing(keys))
         if len(keys) < reach or kept.sum() > limit:
             return keys[kept], scores[kept]
+        if reach == limit * OVERFETCH:
+            allowed = named()
+        if allowed is not None:
+            return question.best(limit, allowed)
 
 
 class Merger(Generic[P]):

@@ -16,7 +16,7 @@ from homing.stores.filters import Filter
 from homing.stores.postings import spelling
 from homing.stores.postings.index import Index, Question, Scores, View
 from homing.stores.postings.segment import Keys
-from homing.stores.postings.tables import NAMED, WordTables, best_passing
+from homing.stores.postings.tables import NAMED, RARE, WordTables, best_passing
 from homing.stores.sqlite import reading
 from homing.stores.sqlite.reading import Collection, Estimates
 from homing.stores.store import Worded, Words
@@ -101,6 +101,11 @@ def _best(
     if not asked:
         return question.best(limit)
     estimate = estimates.of(connection, collection.id, collection.records, asked)
-    few = estimate.pair is not None and estimate.count <= NAMED
-    named = reading.matching(connection, collection.id, asked, estimate.pair) if few else None
+
+    def named() -> Keys | None:
+        few = estimate.pair is not None and estimate.count <= NAMED
+        return reading.matching(connection, collection.id, asked, estimate.pair) if few else None
+
+    if estimate.count * RARE <= estimate.of and (rare := named()) is not None:
+        return question.best(limit, rare)
     return best_passing(question, limit, named, partial(reading.passing, connection, collection.id, asked))
