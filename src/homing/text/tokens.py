@@ -181,12 +181,12 @@ def matched_terms(query: str, text: str) -> list[str]:
     not asked (stop words, where there are others) is not reported. Reads as much of the query as `query_terms`.
     """
     query = query[:MAX_QUERY]
-    asked = frozenset(_terms(query))
+    asked, folded, pieces = _cut_query(query)
     written = fold(text)
-    words = {word for piece in cut(written) if not is_run(piece) for word in word_tokens(piece)}
-    folded = Folded(query)
+    # A query of nothing but Chinese asks for no words.
+    words = set() if all(is_run(piece) for _, piece in pieces) else _words(written)
     matched: dict[str, None] = {}
-    for start, piece in cut_with_offsets(folded.text):
+    for start, piece in pieces:
         if is_run(piece):
             stretches = [(start + first, start + last) for first, last in _stretches(piece, written, asked)]
         elif asked.isdisjoint(parts := word_tokens(piece)):
@@ -199,6 +199,22 @@ def matched_terms(query: str, text: str) -> list[str]:
         places = (folded.place(first, last) for first, last in stretches)
         matched.update(dict.fromkeys(query[begin:end].strip() for begin, end in places))
     return list(matched)
+
+
+@lru_cache(maxsize=64)
+def _cut_query(query: str) -> tuple[frozenset[str], Folded, tuple[tuple[int, str], ...]]:
+    """What a query asks for, and its pieces: the same for every text that it is compared with."""
+    folded = Folded(query)
+    return frozenset(_terms(query)), folded, tuple(cut_with_offsets(folded.text))
+
+
+def _words(folded: str) -> set[str]:
+    """The tokens of a folded text that are no Chinese."""
+    words: set[str] = set()
+    for piece in cut(folded):
+        if not is_run(piece):
+            words.update(word_tokens(piece))
+    return words
 
 
 def _stretches(run: str, written: str, asked: frozenset[str]) -> list[tuple[int, int]]:
@@ -265,10 +281,13 @@ def spans(query: str, text: str) -> list[Span]:
     Offsets count characters of `text` as it is, full-width, traditional and accented forms included. Chinese pairs that
     overlap become one place.
     """
-    asked = frozenset(query_terms(query))
+    asked = _cut_query(query[:MAX_QUERY])[0]
     folded = Folded(text)
     found: list[Span] = []
     for start, piece in cut_with_offsets(folded.text):
+        # Most pieces are words that nobody asked for.
+        if not is_run(piece) and asked.isdisjoint(word_tokens(piece)):
+            continue
         for first, last in _places(piece, asked):
             begin, end = folded.place(start + first, start + last)
             if found and begin < found[-1].end:
@@ -280,8 +299,7 @@ def spans(query: str, text: str) -> list[Span]:
 
 def _places(piece: str, asked: frozenset[str]) -> Iterator[tuple[int, int]]:
     if not is_run(piece):
-        if not asked.isdisjoint(word_tokens(piece)):
-            yield 0, len(piece)
+        yield 0, len(piece)
         return
     for at, character in enumerate(piece):
         if piece[at : at + 2] in asked:
