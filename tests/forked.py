@@ -1,8 +1,9 @@
-"""`homing` in a process of its own that need not import it first: forked from one that has.
+"""`homing`, or Python that uses it, in a process that need not import it first: forked from one that has.
 
-A process here has its own arguments, environment, folder and streams, is signalled and killed like any other, and ends
-as an interpreter ends; only the second that importing takes is saved. `make soak` starts new interpreters all the same,
-and so does whoever changes what an interpreter reads at its start.
+A process here has its own arguments, environment, folder and streams, and is signalled and killed like any other. Its
+threads are waited for and its exit handlers run; what is saved is the second that importing takes, and the clearing up
+of an interpreter. `make soak` starts new interpreters all the same, and so does whoever changes what an interpreter
+reads at its start.
 """
 
 from __future__ import annotations
@@ -12,23 +13,28 @@ import contextlib
 import io
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import traceback
+import types
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, NoReturn, Self
 
 from tests.effort import SOAK
 
 ROOT = Path(__file__).parent.parent
-COMMAND = (sys.executable, "-c", "from homing.cli.main import run; run()")
+HOMING = ("-c", "from homing.cli.main import run; run()")
+COMMAND = (sys.executable, *HOMING)
 """`homing` in a new interpreter."""
 READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_")
 # LanceDB and onnxruntime are not among them: they start threads when imported, and threads do not live on in a fork.
@@ -69,18 +75,14 @@ class Forked:
                 read, write = os.pipe()
                 theirs.append(write)
                 setattr(self, name, self._opened(read, "r"))
+            elif wanted == subprocess.DEVNULL:
+                theirs.append(os.open(os.devnull, os.O_WRONLY))
             else:
                 given = inherited if wanted is None else wanted if isinstance(wanted, int) else wanted.fileno()
                 theirs.append(os.dup(given))
         self._status, write = os.pipe()
-        _parent().fork(
-            {
-                "arguments": list(arguments),
-                "cwd": str(cwd or Path.cwd()),
-                "env": dict(os.environ if env is None else env),
-            },
-            [*theirs, write],
-        )
+        asked = {"arguments": list(arguments), "cwd": str(cwd or Path.cwd())}
+        _parent().fork(asked | {"env": dict(os.environ if env is None else env)}, [*theirs, write])
         for one in (*theirs, write):
             os.close(one)
         self._report = b""
@@ -121,8 +123,8 @@ class Forked:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(None if end is None else max(0.0, end - time.monotonic()))
-        self.wait(None if end is None else max(0.0, end - time.monotonic()))
+            thread.join(_left(end))
+        self.wait(_left(end))
         return read.get("stdout"), read.get("stderr")
 
     def __enter__(self) -> Self:
@@ -158,12 +160,15 @@ class Forked:
     def _read_status(self, lines: int, timeout: float | None) -> None:
         end = None if timeout is None else time.monotonic() + timeout
         while len(self._lines()) < lines:
-            left = None if end is None else max(0.0, end - time.monotonic())
-            if not select.select([self._status], [], [], left)[0]:
+            if not select.select([self._status], [], [], _left(end))[0]:
                 raise subprocess.TimeoutExpired("homing", timeout or 0.0)
             piece = os.read(self._status, 64)
             assert piece, "the process that forks has ended"
             self._report += piece
+
+
+def _left(end: float | None) -> float | None:
+    return None if end is None else max(0.0, end - time.monotonic())
 
 
 Process = subprocess.Popen[Any] | Forked
@@ -171,26 +176,37 @@ Process = subprocess.Popen[Any] | Forked
 
 def start(arguments: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Process:
     """`homing` with these arguments, by the options of `subprocess.Popen`."""
+    return start_python([*HOMING, *arguments], env=env, **options)
+
+
+def start_python(arguments: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Process:
+    """Python with these arguments, which begin with `-c`, `-m` or the path of a file; else as `start`."""
     if SOAK or _at_the_start(env if env is not None else os.environ) != _at_the_start(os.environ):
-        return subprocess.Popen([*COMMAND, *arguments], env=env, **options)
+        return subprocess.Popen([sys.executable, *arguments], env=env, **options)
     return Forked(arguments, env=env, **options)
 
 
-def run(
-    arguments: Sequence[str],
-    *,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-    stdin: str = "",
-) -> subprocess.CompletedProcess[str]:
+def command() -> tuple[str, ...]:
+    """`homing` as a command line, for programs that start it themselves. Who kills the process kills the fork."""
+    return COMMAND if SOAK else (sys.executable, "-ISc", LAUNCHER, _parent().address, *HOMING)
+
+
+def run(arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
     """`homing` with these arguments, from its start to its end."""
+    return run_python([*HOMING, *arguments], **options)
+
+
+def run_python(
+    arguments: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments, from its start to its end."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = start(arguments, cwd=cwd, env=env, **streams)
+    process = start_python(arguments, cwd=cwd, env=env, **streams)
     try:
-        written, errors = process.communicate(stdin, timeout=120)
+        written, errors = process.communicate(stdin, timeout=300)
     finally:
         process.kill()
-    return subprocess.CompletedProcess(["homing", *arguments], process.wait(), written, errors)
+    return subprocess.CompletedProcess([sys.executable, *arguments], process.wait(), written, errors)
 
 
 def _at_the_start(env: Mapping[str, str]) -> dict[str, str]:
@@ -198,22 +214,28 @@ def _at_the_start(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Parent:
-    """The process that has imported everything and forks on demand."""
+    """The process that has imported everything and forks on demand; who knows its address may ask it, too."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         self._asking = threading.Lock()
+        self._folder = tempfile.TemporaryDirectory(prefix="homing-forked-")
+        self.address = str(Path(self._folder.name, "socket"))
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(self.address)
+        listening.listen()
         code = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.forked import wait_to_be_forked; "
-            f"wait_to_be_forked({theirs.fileno()}); from homing.cli.main import run; run()"
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); import tests.forked; "
+            f"tests.forked.fork_on_demand({theirs.fileno()}, {listening.fileno()})"
         )
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
-            pass_fds=[theirs.fileno()],
+            pass_fds=[theirs.fileno(), listening.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
         theirs.close()
+        listening.close()
 
     def fork(self, asked: Mapping[str, Any], files: Sequence[int]) -> None:
         content = json.dumps(asked).encode()
@@ -224,6 +246,7 @@ class _Parent:
     def close(self) -> None:
         self._socket.close()
         self._process.wait()
+        self._folder.cleanup()
 
 
 @cache
@@ -233,8 +256,31 @@ def _parent() -> _Parent:
     return parent
 
 
-def wait_to_be_forked(asked_at: int) -> None:
-    """Forks whenever it is asked to; returns in the forks alone, which then are what was asked for."""
+# Hands over its streams, tells what it is told, and ends as the fork ends. The fork is killed when it is gone.
+LAUNCHER = """
+import json, os, signal, socket, sys
+asking = socket.socket(socket.AF_UNIX)
+asking.connect(sys.argv[1])
+status, theirs = os.pipe()
+content = json.dumps({"arguments": sys.argv[2:], "cwd": os.getcwd(), "env": dict(os.environ)}).encode()
+socket.send_fds(asking, [len(content).to_bytes(8)], [0, 1, 2, theirs])
+asking.sendall(content)
+for one in (0, 1, 2, theirs):
+    os.close(one)
+report = os.fdopen(status)
+pid = int(report.readline())
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda number, frame: os.kill(pid, number))
+how = int(report.readline())
+if os.WIFSIGNALED(how):
+    signal.signal(os.WTERMSIG(how), signal.SIG_DFL)
+    os.kill(os.getpid(), os.WTERMSIG(how))
+os._exit(os.WEXITSTATUS(how))
+"""
+
+
+def fork_on_demand(asked_at: int, address: int) -> None:
+    """Forks whenever it is asked to, until whoever started it is gone."""
     import gc
     import importlib
 
@@ -243,34 +289,55 @@ def wait_to_be_forked(asked_at: int) -> None:
     gc.freeze()
     # Nobody waits for the keepers.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    asking = socket.socket(fileno=asked_at)
+    asking, listening = socket.socket(fileno=asked_at), socket.socket(fileno=address)
     while True:
-        head, files, _, _ = socket.recv_fds(asking, 8, 4)
-        if not head:
-            sys.exit()
-        content = b""
-        while len(content) < int.from_bytes(head):
-            content += asking.recv(1 << 16)
+        ready = select.select([asking, listening], [], [])[0]
+        stranger = listening.accept()[0] if listening in ready else None
+        asked, files = _request(stranger or asking)
         if os.fork() == 0:
             asking.close()
+            listening.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _keep(files[3])
-            _become(json.loads(content), files[:3])
-            return
+            _keep(files[3], stranger)
+            _become(asked, files[:3])
+            _run(asked["arguments"])
         for one in files:
             os.close(one)
+        if stranger is not None:
+            stranger.close()
 
 
-def _keep(status: int) -> None:
-    """Forks the process itself, says its number, and, when it has ended, how; returns in the process itself."""
+def _request(asking: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    head, files, _, _ = socket.recv_fds(asking, 8, 4)
+    if not head:
+        sys.exit()
+    content, size = b"", int.from_bytes(head)
+    while len(content) < size:
+        # No more than this one: the next may be on its way already.
+        content += asking.recv(size - len(content))
+    return json.loads(content), files
+
+
+def _keep(status: int, stranger: socket.socket | None) -> None:
+    """Forks the process itself, says its number, and, when it has ended, how; returns in the process itself.
+
+    When the stranger who asked for it is gone, the process is killed.
+    """
     child = os.fork()
     if child == 0:
         os.close(status)
+        if stranger is not None:
+            stranger.close()
         return
     # What the process was given is its own: a pipe ends when it ends.
-    os.closerange(0, status)
-    os.closerange(status + 1, 4096)
+    kept = sorted({status} if stranger is None else {status, stranger.fileno()})
+    for after, before in zip((-1, *kept), (*kept, 4096), strict=True):
+        os.closerange(after + 1, before)
     os.write(status, b"%d\n" % child)
+    if stranger is not None:
+        ended = os.pidfd_open(child)
+        if ended not in select.select([ended, stranger], [], [])[0]:
+            os.kill(child, signal.SIGKILL)
     _, how = os.waitpid(child, 0)
     with contextlib.suppress(BrokenPipeError):
         os.write(status, b"%d\n" % how)
@@ -291,4 +358,39 @@ def _become(asked: Mapping[str, Any], files: Sequence[int]) -> None:
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
-    sys.argv[1:] = asked["arguments"]
+
+
+def _run(arguments: Sequence[str]) -> NoReturn:
+    """Runs Python as its command line says, and ends the process as that ended."""
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    code: object = 0
+    try:
+        match arguments:
+            case "-c", script, *rest:
+                sys.argv, sys.path[:0] = ["-c", *rest], [""]
+                exec(compile(script, "<string>", "exec"), main.__dict__)
+            case "-m", module, *rest:
+                sys.argv, sys.path[:0] = [module, *rest], [os.getcwd()]
+                runpy.run_module(module, run_name="__main__", alter_sys=True)
+            case _:
+                sys.argv, sys.path[:0] = list(arguments), [os.path.dirname(arguments[0])]
+                runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as ended:
+        code = ended.code or 0
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = 120
+    os._exit(code & 0xFF)

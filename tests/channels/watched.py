@@ -26,7 +26,7 @@ class WatchedModel(Wrapper):
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         if kind == "document":
-            self.go.wait(60)
+            self.go.wait(120)
             self.texts += texts
         return super().embed(texts, kind=kind)
 

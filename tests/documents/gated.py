@@ -19,5 +19,5 @@ class Gated(FakeEmbedder):
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         self.asked.set()
-        assert self.answer.wait(20)
+        assert self.answer.wait(120)
         return super().embed(texts, kind=kind)

@@ -31,7 +31,7 @@ The ship left the harbour at dawn."""
 def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
     with LoopbackApi() as api, homing.open(tmp_path / "data", settings=Settings()) as app:
         app.documents.save("p", "d", STORY)
-        assert app.documents.flush(60)
+        assert app.documents.flush(120)
         config = app.models.config
         config.ensure_default_embedding_model()
         config.create_provider("openai", "openai", api_key="sk-test-key", base_url=api.url + "/v1")
@@ -47,7 +47,7 @@ def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
         assert (found.mode, found.degraded, len(found)) == ("semantic", False, 3)
         # What is written afterwards is embedded by the new model, and nothing has to be done again.
         app.documents.save("p", "d", STORY + "\n\n新的一段，写在换了模型以后。")
-        assert app.documents.flush(20)
+        assert app.documents.flush(120)
         assert app.documents.reindex().embedded == 0
         assert app.store.check() == []
         assert app.switch.status().finished
@@ -56,7 +56,7 @@ def test_a_change_of_the_model_takes_documents_along(tmp_path: Path) -> None:
 def test_meaning_finds_a_paragraph_that_shares_no_word_with_the_query(tmp_path: Path) -> None:
     with homing.open(tmp_path / "data", settings=Settings()) as app:
         app.documents.save("novel", "ch1", STORY)
-        assert app.documents.flush(60)
+        assert app.documents.flush(120)
         hit = app.documents.search("novel", "孤独的感觉")[0]
         assert hit.text.startswith("她觉得自己")
         assert hit.score is not None
@@ -68,7 +68,7 @@ def test_the_doctor_tells_what_waits_and_what_was_given_up(tmp_path: Path) -> No
     settings = Settings(data=tmp_path, embedding={"provider": ""})
     library = Library(tmp_path, FakeEmbedder(32, fail_with=ProviderUnavailable("the API is down")))
     library.documents.save("p", "d", novel(5))
-    library.documents.flush(10)
+    library.documents.flush(120)
     library.close()
     [finding] = [one for one in diagnose(settings) if one.check == "documents"]
     assert finding.status == "warn"
@@ -144,7 +144,7 @@ def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -
 
     library = Library(tmp_path, FakeEmbedder(32))
     library.documents.save("p", "d", novel(6))
-    assert library.documents.flush(20)
+    assert library.documents.flush(120)
     first, second, third, *_ = records = list(library.store.records("paragraphs"))
     assert told()[0] == "ok"
     library.store.write([replace(first, text="索引里的另一段话", embedding=None, model="")])

@@ -44,13 +44,13 @@ def test_a_deleted_document_is_gone_everywhere(library: Library) -> None:
     documents = library.documents
     documents.save("p", "kept", novel(20))
     documents.save("p", "秘密文件", f"{novel(30, seed=3)}\n\n{SECRET}")
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert mentions(library.path, "月光", "宝盒")
     before = {record.id for record in library.store.records("paragraphs")}
     gone = {chunk.id for chunk in documents.chunks("p", "秘密文件")}
     assert documents.delete("p", "秘密文件") is True
     assert len(documents.search("p", "月光宝盒", mode="keyword")) == 0
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert mentions(library.path, "月光", "宝盒", "秘密文件") == []
     assert {record.id for record in library.store.records("paragraphs")} == before - gone
     assert library.store.check() == []
@@ -65,9 +65,9 @@ def test_a_deleted_project_is_gone_everywhere(library: Library) -> None:
     documents.save("绝密项目", "a", f"{novel(30)}\n\n{SECRET}")
     documents.save("绝密项目", "b", SECRET)
     documents.save("other", "c", novel(10, seed=5))
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert documents.delete_project("绝密项目") == 2
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert [one.id for one in documents.projects()] == ["other"]
     assert {one.metadata["project"] for one in library.store.records("paragraphs")} == {"other"}
     assert mentions(library.path, "月光", "宝盒", "绝密") == []
@@ -80,9 +80,9 @@ def test_a_deleted_project_is_gone_everywhere(library: Library) -> None:
 def test_a_removed_paragraph_is_gone_everywhere(library: Library) -> None:
     documents = library.documents
     documents.save("p", "d", f"{novel(30)}\n\n{SECRET}")
-    assert documents.flush(10)
+    assert documents.flush(120)
     documents.save("p", "d", novel(30))
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert mentions(library.path, "月光", "宝盒") == []
 
 
@@ -91,10 +91,10 @@ def test_of_what_was_deleted_no_byte_stays_in_the_file(tmp_path: Path) -> None:
     library.documents.save("p", "kept", novel(20))
     library.documents.save("p", "秘密文件", f"{novel(300, seed=3)}\n\n{SECRET}")
     library.documents.save("p", "short", SECRET)
-    assert library.documents.flush(30)
+    assert library.documents.flush(120)
     library.documents.delete("p", "秘密文件")
     library.documents.save("p", "short", "没什么。")
-    assert library.documents.flush(30)
+    assert library.documents.flush(120)
     library.close()
     for file in tmp_path.iterdir():
         held = file.read_bytes()
@@ -105,10 +105,10 @@ def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path:
     embedder = Gated()
     library = Library(tmp_path, embedder)
     library.documents.save("绝密项目", "d", SECRET)
-    assert embedder.asked.wait(10)
+    assert embedder.asked.wait(120)
     assert library.documents.delete_project("绝密项目") == 1
     embedder.answer.set()
-    assert library.documents.flush(10)
+    assert library.documents.flush(120)
     assert library.store.collections() == []
     assert mentions(library.path, "月光", "宝盒", "绝密") == []
     library.close()
@@ -117,11 +117,11 @@ def test_what_is_deleted_while_it_is_being_embedded_does_not_come_back(tmp_path:
 def test_a_project_can_be_made_again_after_it_was_deleted(documents: DocumentService) -> None:
     for round_ in range(3):
         documents.save("p", "d", f"第{round_}次写下灯塔。")
-        assert documents.flush(10)
+        assert documents.flush(120)
         assert [hit.text for hit in documents.search("p", "灯塔", mode="keyword")] == [f"第{round_}次写下灯塔。"]
         assert documents.delete_project("p") == 1
     documents.save("p", "d", "最后写下灯塔。")
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert len(documents.search("p", "灯塔", mode="keyword")) == 1
 
 
@@ -129,5 +129,5 @@ def test_a_long_text_that_waits_for_its_vectors_can_be_deleted(documents: Docume
     documents.save("p", "d", novel(3000))
     assert documents.delete("p", "d") is True
     assert documents.documents("p") == []
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert documents.documents("p") == []

@@ -22,7 +22,7 @@ def test_all_projects_are_searched_at_once(documents: DocumentService, mode: Mod
     documents.save("novel", "ch1", "灯塔亮了，林婉推开窗。\n\n雨还在下。")
     documents.save("notes", "trip", "灯塔在岛的北边，要坐船去。")
     documents.save("work", "plan", "Quarterly figures are due on Friday.")
-    assert documents.flush(10)
+    assert documents.flush(120)
     found = documents.search(None, "灯塔", mode=mode, min_score=0.2)
     assert {(hit.metadata["project_id"], hit.metadata["document_id"]) for hit in found[:2]} == {
         ("novel", "ch1"),
@@ -57,7 +57,7 @@ def test_a_search_takes_at_most_eight_statements(tmp_path: Path, mode: Mode) -> 
         for project in ("p", "q", "r"):
             for number in range(4):
                 library.documents.save(project, f"d{number}", novel(40, seed=number))
-        assert library.documents.flush(20)
+        assert library.documents.flush(120)
         library.engine.worker.stop(20)
         for asked in ({"project": "p"}, {"project": None}, {"project": "p", "document": "d2"}):
             for _ in range(2):

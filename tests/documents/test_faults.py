@@ -76,7 +76,7 @@ def test_the_fault_is_said_once_and_not_once_a_batch(tmp_path: Path, caplog: pyt
     with caplog.at_level(logging.WARNING), homing.open(tmp_path / "data", settings=settings) as app:
         for number in range(3):
             app.documents.save(f"p{number}", "d", "\n\n".join(f"第{at}段说的是灯塔。" for at in range(100)))
-        app.documents.flush(5)
+        app.documents.flush(120)
     told = [one for one in caplog.records if one.name == "homing.engine.batch"]
     assert len(told) == 1
 

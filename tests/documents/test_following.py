@@ -172,7 +172,7 @@ def test_another_model_makes_the_index_again(index: FollowedFolder, store: Store
     index.refresh()
     other = followed(index.folder, store, FakeEmbedder(dimensions=32, model="other"))
     assert other.refresh().unchanged == 2
-    assert Engine(store, FakeEmbedder(dimensions=32, model="other")).flush(20)
+    assert Engine(store, FakeEmbedder(dimensions=32, model="other")).flush(120)
     assert not other.search("海鸟").degraded
     assert {record.model for record in store.records(COLLECTION)} == {"fake/other@32"}
 

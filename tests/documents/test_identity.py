@@ -18,7 +18,7 @@ PARTS = NOVEL.split("\n\n")
 
 def save(documents: DocumentService, text: str) -> Saved:
     changes = documents.save("novel", "book", text)
-    assert documents.flush(30)
+    assert documents.flush(120)
     return changes
 
 

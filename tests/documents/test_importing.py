@@ -59,13 +59,13 @@ def test_importing_again_embeds_only_what_changed(
     documents: DocumentService, folder: Path, embedder: FakeEmbedder
 ) -> None:
     documents.import_folder("p", folder)
-    assert documents.flush(10)
+    assert documents.flush(120)
     embedder.texts.clear()
     (folder / "卷一" / "第一章.md").write_text("# 归途\n\n灯塔亮了。\n\n船开走了。", encoding="utf-8")
     report = documents.import_folder("p", folder)
     assert report.documents == ("卷一/第一章.md",)
     assert set(report.unchanged) == {"gb.txt", "utf16.txt", "damaged.txt"}
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert embedder.texts == ["船开走了。"]
 
 
@@ -129,10 +129,10 @@ def test_what_is_typed_during_an_import_is_embedded_before_the_rest_of_it(tmp_pa
     embedder = Gated()
     with closing(Library(tmp_path, embedder, settle=SETTLE)) as library:
         library.documents.import_folder("library", folder)
-        assert embedder.asked.wait(20)
+        assert embedder.asked.wait(120)
         library.documents.save("novel", "ch1", "灯塔亮了，有人正在打字。")
         embedder.answer.set()
-        assert library.documents.flush(60)
+        assert library.documents.flush(120)
     # A batch of the import was under way; what was typed is in the next one.
     assert embedder.texts.index("灯塔亮了，有人正在打字。") < 2 * WorkerOptions().batch_size
     assert len(embedder.texts) == 401

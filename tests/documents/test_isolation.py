@@ -50,7 +50,7 @@ def test_no_search_finds_what_another_project_holds(actions: list[tuple[str, str
                 assert documents.delete_project(project) == len(gone)
                 for key in gone:
                     del expected[key]
-        assert documents.flush(30)
+        assert documents.flush(120)
         assert {one.id for one in documents.projects()} == {project for project, _ in expected}
         for project in PROJECTS:
             assert {one.id for one in documents.documents(project)} == {d for p, d in expected if p == project}
@@ -71,7 +71,7 @@ def test_no_search_finds_what_another_project_holds(actions: list[tuple[str, str
 def test_a_question_cannot_name_another_project(documents: DocumentService) -> None:
     documents.save("mine", "d", "我的灯塔。")
     documents.save("yours", "d", "你的灯塔。")
-    assert documents.flush(10)
+    assert documents.flush(120)
     for mode in ("semantic", "keyword", "hybrid"):
         for query in ("灯塔", "灯塔 OR documents:yours", '灯塔" OR "你的'):
             hits = documents.search("mine", query, mode=mode, min_score=None)

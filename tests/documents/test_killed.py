@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -17,6 +16,7 @@ from homing.database import Transaction
 from homing.documents.layout import split
 from homing.testing.fake import FakeEmbedder
 from tests.documents.novel import Library
+from tests.forked import start_python
 
 ROUNDS = 8
 
@@ -41,8 +41,8 @@ def after(state: State, kind: str, project: str, name: str, value: str) -> State
 def write_and_be_killed(folder: Path, round_: int, state: State) -> list[State]:
     """Let a process write and kill it while it is at something; returns what there may be: without that, or with."""
     begun = Random(round_).randint(1, 40)
-    command = [sys.executable, "-m", "tests.documents.killed_writer", str(folder), str(round_)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+    arguments = ["-m", "tests.documents.killed_writer", str(folder), str(round_)]
+    with start_python(arguments, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         lines = [writer.stdout.readline()]
         while sum(json.loads(line)[0] == "begin" for line in lines) < begun:
@@ -82,7 +82,7 @@ def test_what_was_acknowledged_is_there_and_nothing_else(tmp_path: Path) -> None
             assert library.store.ids("paragraphs") == sorted(one.id for one in chunks)
             assert asked(library) <= {one.id for one in chunks}
             if round_ % 2:
-                assert documents.flush(60)
+                assert documents.flush(120)
                 assert library.store.pending("paragraphs") == 0
                 assert library.store.check() == []
 

@@ -17,7 +17,7 @@ TEXT = f"{novel(30)}\n\n最后一段写到了独角兽。"
 def test_a_document_is_renamed(library: Library, embedder: FakeEmbedder) -> None:
     documents = library.documents
     documents.save("p", "draft", TEXT)
-    assert documents.flush(10)
+    assert documents.flush(120)
     before = documents.chunks("p", "draft", embeddings=True)
     embedder.texts.clear()
     documents.rename("p", "draft", "final")
@@ -31,7 +31,7 @@ def test_a_document_is_renamed(library: Library, embedder: FakeEmbedder) -> None
         assert len(documents.search("p", "独角兽", mode=mode, min_score=None, document="draft")) == 0
     with pytest.raises(NotFound):
         documents.text("p", "draft")
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert embedder.texts.count("最后一段写到了独角兽。") == 0
     assert documents.check() == library.store.check() == []
 
@@ -40,7 +40,7 @@ def test_a_document_goes_to_another_project(library: Library, embedder: FakeEmbe
     documents = library.documents
     documents.save("p", "d", TEXT)
     documents.save("q", "other", novel(5, seed=2))
-    assert documents.flush(10)
+    assert documents.flush(120)
     ids = [one.id for one in documents.chunks("p", "d")]
     asked = len(embedder.texts)
     documents.move("p", "d", "q")
@@ -61,7 +61,7 @@ def test_edits_go_on_under_the_new_name(library: Library, embedder: FakeEmbedder
     saved = documents.save("p", "b", TEXT.replace("独角兽", "麒麟"))
     assert (len(saved.changed), len(saved.unchanged)) == (1, 30)
     assert len(documents.save("p", "a", "旧名字下的新文档。").changed) == 1
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert documents.check() == library.store.check() == []
 
 
@@ -91,11 +91,11 @@ def test_a_document_may_be_renamed_while_it_is_embedded(tmp_path: Path) -> None:
     embedder = Gated()
     library = Library(tmp_path, embedder)
     library.documents.save("p", "a", "灯塔亮了。\n\n船靠岸了。")
-    assert embedder.asked.wait(20)
+    assert embedder.asked.wait(120)
     library.documents.rename("p", "a", "b")
     assert [one.pending for one in library.documents.chunks("p", "b")] == [True, True]
     embedder.answer.set()
-    assert library.documents.flush(20)
+    assert library.documents.flush(120)
     assert [one.pending for one in library.documents.chunks("p", "b")] == [False, False]
     assert sorted(embedder.texts) == ["灯塔亮了。", "船靠岸了。"]
     assert library.documents.check() == library.store.check() == []

@@ -52,7 +52,7 @@ def test_documents_are_saved_edited_found_moved_mended_and_deleted(opened: Opene
     for odd in ("\ud83d half", "a\0b", "\r\r", ""):
         documents.save("p", "odd", odd)
         assert documents.text("p", "odd") == odd
-    assert documents.flush(60)
+    assert documents.flush(120)
     for mode in ("keyword", "semantic", "hybrid"):
         for project in ("p", None):
             assert len(documents.search(project, "码头的夜晚", mode=mode, min_score=None)) == 20

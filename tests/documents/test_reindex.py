@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,11 +22,12 @@ from homing.records import VectorRecord
 from homing.testing.fake import FakeEmbedder
 from tests.documents.killed_reindex import BATCH
 from tests.documents.novel import Library, novel, paragraphs
+from tests.forked import Process, start_python
 
 
 def test_what_is_in_order_is_left_alone(documents: DocumentService, embedder: FakeEmbedder) -> None:
     documents.save("p", "d", novel(50))
-    assert documents.flush(10)
+    assert documents.flush(120)
     report = documents.reindex()
     assert (report.documents, report.chunks, report.embedded, report.repaired, report.waiting) == (1, 50, 0, 0, 0)
     assert len(embedder.texts) == 50
@@ -61,7 +61,7 @@ def test_it_can_be_called_off(tmp_path: Path) -> None:
     embedder = FakeEmbedder(32, fail_with=ProviderUnavailable("down"))
     with closing(Library(tmp_path, embedder)) as library:
         library.documents.save("p", "d", novel(100))
-        library.documents.flush(10)
+        library.documents.flush(120)
         library.engine.worker.stop(5, drain=False)
         embedder.fail_with = None
         rounds = iter(range(100))
@@ -76,7 +76,7 @@ def test_it_can_be_called_off(tmp_path: Path) -> None:
 def test_what_the_index_lost_is_embedded_again_and_leftovers_go(library: Library, embedder: FakeEmbedder) -> None:
     documents = library.documents
     documents.save("p", "d", novel(30))
-    assert documents.flush(10)
+    assert documents.flush(120)
     ids = [chunk.id for chunk in documents.chunks("p", "d")]
     library.store.delete("paragraphs", ids[:5])
     library.store.upsert([VectorRecord("stranger.7", "paragraphs", None, {"project": "p"}, "不知道从哪里来的一段")])
@@ -90,7 +90,7 @@ def test_what_the_index_lost_is_embedded_again_and_leftovers_go(library: Library
 def test_damaged_vectors_are_found_and_made_again(library: Library, embedder: FakeEmbedder) -> None:
     documents = library.documents
     documents.save("p", "d", novel(40))
-    assert documents.flush(10)
+    assert documents.flush(120)
     ids = [chunk.id for chunk in documents.chunks("p", "d")]
     damage(library.path, "paragraphs", ids[3], np.full(128, np.nan, np.float32))
     damage(library.path, "paragraphs", ids[9], np.zeros(128, np.float32))
@@ -129,7 +129,7 @@ def test_a_text_the_model_refuses_does_not_stop_the_others_and_can_be_tried_agai
     with closing(Library(tmp_path, embedder)) as library:
         library.documents.save("p", "d", "\n\n".join([*paragraphs(20), "桌上放着一瓶毒药。"]))
         for _ in range(4):
-            library.documents.flush(10)
+            library.documents.flush(120)
         poison = library.documents.chunks("p", "d")[-1]
         assert [letter.id for letter in library.engine.work.dead_letters()] == [poison.id]
         assert poison.text == "桌上放着一瓶毒药。"
@@ -145,7 +145,7 @@ def test_one_document_can_be_reindexed(library: Library, embedder: FakeEmbedder)
     documents = library.documents
     documents.save("p", "a", novel(10))
     documents.save("p", "b", novel(10, seed=2))
-    assert documents.flush(10)
+    assert documents.flush(120)
     library.store.delete("paragraphs", [record.id for record in library.store.records("paragraphs")])
     report = documents.reindex("p", document="b")
     assert (report.documents, report.embedded) == (1, 10)
@@ -172,7 +172,7 @@ def test_killed_again_and_again_it_goes_on_and_embeds_nothing_twice_but_the_batc
     killed = 0
     for worker in processes(tmp_path):
         if killed == 5:
-            assert worker.wait(60) == 0
+            assert worker.wait(120) == 0
             break
         # Of 25 batches at most four are done each time, so there is work left for every process.
         enough = lines(log) + BATCH * chance.randint(1, 3)
@@ -205,10 +205,10 @@ def lines(log: Path) -> int:
     return log.read_bytes().count(b"\n")
 
 
-def processes(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def processes(folder: Path) -> Iterator[Process]:
     while True:
-        command = [sys.executable, "-m", "tests.documents.killed_reindex", str(folder)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as worker:
+        arguments = ["-m", "tests.documents.killed_reindex", str(folder)]
+        with start_python(arguments, stdout=subprocess.PIPE) as worker:
             assert worker.stdout is not None
             assert worker.stdout.readline() == b"begun\n"
             yield worker
@@ -217,7 +217,7 @@ def processes(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_project_written_without_a_model_gets_its_vectors_when_there_is_one(tmp_path: Path) -> None:
     with closing(Library(tmp_path, None)) as library:
         library.documents.save("p", "d", novel(12))
-        assert library.documents.flush(10)
+        assert library.documents.flush(120)
         assert library.documents.reindex().embedded == 0
     with closing(Library(tmp_path, FakeEmbedder(32))) as library:
         assert library.documents.reindex().embedded == 12

@@ -17,7 +17,7 @@ from tests.documents.novel import Library, novel
 def setting(documents: DocumentService) -> DocumentService:
     texts = [f"灯塔守夜人的第{number}条规矩：灯塔不能熄灭。" + "这一条很长。" * (12 - number) for number in range(8)]
     documents.save("p", "world", "\n\n".join(texts))
-    assert documents.flush(10)
+    assert documents.flush(120)
     return documents
 
 
@@ -70,7 +70,7 @@ def test_defaults_can_be_changed_in_part_and_are_kept(tmp_path: Path) -> None:
     again = Library(tmp_path, FakeEmbedder())
     assert again.documents.config() == RagConfig(top_k=3, min_score=0.0, max_tokens=9000)
     again.documents.save("p", "d", novel(10))
-    assert again.documents.flush(10)
+    assert again.documents.flush(120)
     assert len(again.documents.retrieve("p", "夜晚").chunks) == 3
     again.close()
 

@@ -7,7 +7,6 @@ stayed behind, and living paragraphs were found by words that they no longer had
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -22,6 +21,7 @@ from homing.engine import Engine
 from homing.testing.fake import FakeEmbedder
 from tests.documents import rival
 from tests.documents.novel import Library
+from tests.forked import start_python
 
 ROUNDS = 60
 
@@ -75,8 +75,8 @@ def test_threads(tmp_path: Path) -> None:
 def test_processes(tmp_path: Path) -> None:
     names = ("a", "b")
     writers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.documents.rival", str(tmp_path), name, str(ROUNDS)],
+        start_python(
+            ["-m", "tests.documents.rival", str(tmp_path), name, str(ROUNDS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

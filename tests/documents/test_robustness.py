@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -18,6 +17,7 @@ from homing.database import Transaction
 from homing.documents import DocumentService
 from homing.testing.fake import FakeEmbedder
 from tests.documents.novel import Library, paragraphs
+from tests.forked import start_python
 
 
 @pytest.mark.slow
@@ -68,9 +68,9 @@ def test_many_threads_save_and_search_at_once(documents: DocumentService) -> Non
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(120)
     assert problems == []
-    assert documents.flush(60)
+    assert documents.flush(120)
     report = documents.reindex()
     assert (report.documents, report.embedded, report.removed, report.repaired) == (4, 0, 0, 0)
 
@@ -99,8 +99,7 @@ while True:
 @pytest.mark.slow
 def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> None:
     for round_ in range(5):
-        command = [sys.executable, "-c", EDITOR, str(tmp_path), str(round_)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as editor:
+        with start_python(["-c", EDITOR, str(tmp_path), str(round_)], stdout=subprocess.PIPE) as editor:
             assert editor.stdout is not None
             editor.stdout.readline()
             time.sleep(random.Random(round_).uniform(0.05, 0.4))
@@ -110,7 +109,7 @@ def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> 
             text = documents.text("p", "d")
             chunks = documents.chunks("p", "d")
             assert all(text[one.start_offset : one.end_offset] == one.text for one in chunks)
-            assert documents.flush(20)
+            assert documents.flush(120)
             kept = {record.id: record for record in library.store.records("paragraphs")}
             assert {one.id for one in chunks} == set(kept)
             assert all(kept[one.id].text == one.text and kept[one.id].embedding is not None for one in chunks)
@@ -120,7 +119,7 @@ def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> 
 def test_reading_does_not_wait_for_a_save(library: Library) -> None:
     documents = library.documents
     documents.save("small", "d", "灯塔亮了。")
-    assert documents.flush(10)
+    assert documents.flush(120)
 
     def look(transaction: Transaction) -> list[str]:
         # Inside of somebody else's write, which has not ended.

@@ -23,13 +23,13 @@ def test_a_save_does_not_wait_for_the_model(tmp_path: Path) -> None:
     embedder = Gated()
     library = Library(tmp_path, embedder)
     saved = library.documents.save("p", "d", "雨夜里，他听见钟声。")
-    assert embedder.asked.wait(10)
+    assert embedder.asked.wait(120)
     # The model has not answered, and the text is on disk and found by its words.
     assert len(saved.changed) == 1
     [hit] = library.documents.search("p", "钟声", mode="keyword")
     assert hit.metadata["pending"] is True
     embedder.answer.set()
-    assert library.documents.flush(10)
+    assert library.documents.flush(120)
     [hit] = library.documents.search("p", "钟声", mode="keyword")
     assert hit.metadata["pending"] is False
     library.close()
@@ -46,7 +46,7 @@ def test_of_many_saves_the_latest_wins(documents: DocumentService, embedder: Fak
     for number in range(400):
         documents.save("p", "d", f"第一段不变，一直都不变。\n\n第二段写到了{number}个字。")
     assert documents.text("p", "d").endswith("写到了399个字。")
-    assert documents.flush(30)
+    assert documents.flush(120)
     assert [one.text for one in documents.chunks("p", "d")][1] == "第二段写到了399个字。"
     [hit] = documents.search("p", "399个字", mode="keyword", top_k=1)
     assert hit.text == "第二段写到了399个字。"
@@ -58,7 +58,7 @@ def test_typing_in_a_paragraph_does_not_embed_every_letter(tmp_path: Path) -> No
     library = Library(tmp_path, embedder, settle=30.0)
     for length in range(1, 30):
         library.documents.save("p", "d", "这是一个人慢慢打出来的一段话，一个字一个字地写下去直到写完为止。"[:length])
-    assert library.documents.flush(10)
+    assert library.documents.flush(120)
     assert len(embedder.texts) == 1
     library.close()
 
@@ -90,7 +90,7 @@ def test_any_string_can_be_saved(documents: DocumentService) -> None:
     for text in ("\ud83d", "a\0b", "\ufeff标题\n\n正文", "\r\r\r", "﷽" * 2000, "\u2028\u2029"):
         documents.save("p", "d", text)
         assert documents.text("p", "d") == text
-    assert documents.flush(10)
+    assert documents.flush(120)
 
 
 def test_names_that_no_store_can_hold_are_refused(documents: DocumentService) -> None:
@@ -114,7 +114,7 @@ def test_lists_say_what_there_is(documents: DocumentService) -> None:
     documents.save("a", "one", "第一段。\n\n第二段。")
     documents.save("a", "two", "第三段。")
     documents.save("b", "one", "别的项目。")
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert [(one.id, one.documents, one.chunks, one.pending) for one in documents.projects()] == [
         ("a", 2, 3, 0),
         ("b", 1, 1, 0),
@@ -142,7 +142,7 @@ def test_two_services_on_one_file_write_one_document(tmp_path: Path) -> None:
     for number in range(0, 60, 2):
         one.documents.save("p", "d", "\n\n".join(parts[: number + 1]))
         two.documents.save("p", "d", "\n\n".join(parts[: number + 2]))
-    assert one.documents.flush(20)
+    assert one.documents.flush(120)
     chunks = one.documents.chunks("p", "d")
     assert [chunk.text for chunk in chunks] == parts
     assert {record.id for record in one.store.records("paragraphs")} == {chunk.id for chunk in chunks}
@@ -176,7 +176,7 @@ def test_a_locked_database_is_told_and_nothing_changed(tmp_path: Path, monkeypat
     monkeypatch.setattr(connections, "BUSY_MS", 200)
     library = Library(tmp_path, FakeEmbedder())
     library.documents.save("p", "d", "第一版。")
-    assert library.documents.flush(10)
+    assert library.documents.flush(120)
     with locked(library.path):
         with pytest.raises(StoreBusy, match="another process"):
             library.documents.save("p", "d", "第二版。")
@@ -184,7 +184,7 @@ def test_a_locked_database_is_told_and_nothing_changed(tmp_path: Path, monkeypat
         assert library.documents.text("p", "d") == "第一版。"
         assert library.documents.search("p", "第一版", mode="keyword").hits[0].text == "第一版。"
     assert library.documents.save("p", "d", "第二版。").changed
-    assert library.documents.flush(10)
+    assert library.documents.flush(120)
     assert [one.text for one in library.documents.chunks("p", "d")] == ["第二版。"]
     assert library.store.check() == []
     library.close()

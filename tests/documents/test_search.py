@@ -31,7 +31,7 @@ GPU 显存不足时，请把 batch size 调小。"""
 @pytest.fixture
 def book(documents: DocumentService) -> DocumentService:
     documents.save("p", "book", BOOK)
-    assert documents.flush(10)
+    assert documents.flush(120)
     return documents
 
 
@@ -168,7 +168,7 @@ def test_what_waits_for_its_vector_is_found_by_words_in_every_mode(
     documents: DocumentService, embedder: FakeEmbedder
 ) -> None:
     documents.save("p", "d", "灯塔亮了，船在远处。")
-    assert documents.flush(10)
+    assert documents.flush(120)
     embedder.fail_with = ProviderUnavailable("down")
     documents.save("p", "d", "灯塔亮了，船在远处。\n\n灯塔下面站着一个守夜人。")
     assert not documents.flush(10)
@@ -180,7 +180,7 @@ def test_what_waits_for_its_vector_is_found_by_words_in_every_mode(
     embedder.fail_with = None
     hits = documents.search("p", "守夜人 灯塔", min_score=0.0)
     assert [(hit.metadata["pending"], hit.score is None) for hit in hits][-1] in [(True, True), (False, False)]
-    assert documents.flush(10)
+    assert documents.flush(120)
     assert not any(hit.metadata["pending"] for hit in documents.search("p", "灯塔", mode="keyword"))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pytest
 from homing.database.sqlite import SqliteDatabase
 from homing.engine.work import Item, Work
 from tests.engine.parts import Held, Parts
+from tests.forked import Process, start_python
 
 ROOT = Path(__file__).parents[2]
 PLENTY = 1 << 30
@@ -47,10 +47,10 @@ def database(path: Path) -> Iterator[SqliteDatabase]:
 
 
 @contextmanager
-def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
+def another_process(path: Path) -> Iterator[Process]:
     """A process that has claimed three of them and lives until it is killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLAIMS, str(path)],
+    process = start_python(
+        ["-c", CLAIMS, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -175,7 +175,7 @@ def test_what_one_engine_is_slow_with_does_not_keep_another_from_the_rest(tmp_pa
     one, two = Parts(tmp_path / "homing.db", held), Parts(tmp_path / "homing.db")
     one.put({str(number): f"text {number}" for number in range(12)})
     one.engine.start()
-    assert held.entered.wait(60)
+    assert held.entered.wait(120)
     while two.engine.worker.run_batch(early=True):
         continue
     assert one.engine.work.waiting() == 4

@@ -30,13 +30,9 @@ from homing.errors import (
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
-from tests.engine.parts import QUICK, SOON, Held, Interrupted, Parts
+from tests.engine.parts import QUICK, SOON, Held, Interrupted, Parts, texts
 
 DOWN = "texts wait for their vectors until the model is back"
-
-
-def texts(count: int, what: str = "text") -> dict[str, str]:
-    return {f"{what} {number:03}": f"{what} {number:03}" for number in range(count)}
 
 
 def test_what_is_written_is_embedded_in_the_background(parts: Parts) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.chat.loopback import ChatServer
+from tests.forked import run_python
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chat_memory.py"
 
@@ -16,8 +15,8 @@ pytestmark = pytest.mark.slow
 
 
 def chat(folder: Path, said: str, *arguments: str) -> list[str]:
-    command = [sys.executable, str(EXAMPLE), "--data", str(folder), *arguments]
-    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=120, cwd=folder, check=True)
+    done = run_python([str(EXAMPLE), "--data", str(folder), *arguments], cwd=folder, stdin=said)
+    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from homing.stores.registry import open_store
 from homing.stores.store import MultiUserStore, Store
 from homing.testing.fake import FakeEmbedder
 from homing.text.sentences import windows
+from tests.forked import start_python
 from tests.knowledge.conftest import Open
 from tests.knowledge.uploader import version
 
@@ -48,7 +48,7 @@ def test_a_killed_upload_leaves_the_old_file_or_the_new_one(
     }[engine]()
     for delay in (0.0, 0.013, 0.031, 0.05):
         done = -1
-        with subprocess.Popen([sys.executable, UPLOADER, url], stdout=subprocess.PIPE, text=True) as uploader:
+        with start_python([str(UPLOADER), url], stdout=subprocess.PIPE, text=True) as uploader:
             assert uploader.stdout is not None
             for line in uploader.stdout:
                 done = int(line)

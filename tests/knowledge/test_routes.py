@@ -140,7 +140,7 @@ def test_a_large_file_is_taken_in_by_a_job_while_the_old_one_or_the_new_one_is_f
 
 def followed(ask: Ask, user: str, job: str) -> dict[str, Any]:
     """A job when it has ended."""
-    for _ in range(600):
+    for _ in range(3_000):
         told: dict[str, Any] = ask(user, f"../jobs/{job}", get=True).json()
         if told["ended"] is not None:
             return told

@@ -172,6 +172,6 @@ class TablePlace:
     def close(self) -> None:
         self.engine.drop_table(self.name)
         assert PGEngine._default_loop is not None
-        asyncio.run_coroutine_threadsafe(self.engine._pool.dispose(), PGEngine._default_loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.engine._pool.dispose(), PGEngine._default_loop).result(120)
         # A connection that nobody closed says so here, and not in the middle of another test.
         gc.collect()

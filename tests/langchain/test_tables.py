@@ -16,9 +16,10 @@ from langchain_postgres.v2.indexes import DistanceStrategy
 from psycopg import sql
 
 from homing.errors import InvalidArgument, RetrievalFailed
-from homing.langchain import HomingEmbeddings, HybridRetriever, prepare_table
+from homing.langchain import HomingEmbeddings, HybridRetriever, prepare_table, table_source
 from homing.testing.fake import FakeEmbedder
 from tests.conftest import Database
+from tests.langchain.places import TablePlace, Text
 
 EMBEDDINGS = HomingEmbeddings(FakeEmbedder(128))
 TEXTS = ["退款政策：七天内", "Refund policy", "物流说明"]
@@ -127,3 +128,48 @@ def test_a_table_that_was_made_anew_is_looked_up_again(engine: PGEngine, name: s
         assert retriever.invoke("退款政策")[0].metadata["degraded"]
     assert [one.metadata["degraded"] for one in retriever.invoke("退款政策")] == [None]
     assert len(HybridRetriever(store, 1).invoke("退款政策")) == 1
+
+
+def test_a_policy_of_the_server_is_a_second_fence_around_a_table(database: Database, table: TablePlace) -> None:
+    if database.url == database.admin_url:
+        pytest.skip("a superuser sees over the fence")
+    from homing.langchain import prepare_table
+
+    table.add(1, [Text("苹果 一")])
+    table.add(2, [Text("苹果 二")])
+    prepare_table(table.vector_store, row_security=True)
+    with psycopg.connect(database.url, autocommit=True) as session:
+        count = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table.name))
+        assert session.execute(count).fetchone() == (0,)
+        session.execute("SET homing.user_id = '2'")
+        assert session.execute(count).fetchone() == (1,)
+    assert [one.page_content for one in table.retriever(2).invoke("苹果")] == ["苹果 二"]
+    with psycopg.connect(database.url, autocommit=True) as session:
+        # Our condition is still the first fence: without the second, the answer is the same.
+        session.execute(sql.SQL("ALTER TABLE {} DISABLE ROW LEVEL SECURITY").format(sql.Identifier(table.name)))
+    assert [one.page_content for one in table.retriever(1).invoke("苹果")] == ["苹果 一"]
+
+
+def test_an_index_full_of_other_users_rows_hides_none_of_ours(database: Database) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(database.url)["user"]
+    with psycopg.connect(database.admin_url, autocommit=True) as admin:
+        # Tables this small are read from end to end; this role prefers the index, as large tables do.
+        admin.execute(f"ALTER ROLE {name} SET enable_seqscan = off; ALTER ROLE {name} SET enable_sort = off")
+        place = TablePlace(database)
+        try:
+            near, far = "苹果 香蕉 樱桃", "苹果 完全 不同 的 事情 在 这里 说明"
+            place.insert([(f"{near} {n}", {"userId": 2}) for n in range(400)])
+            place.add(1, [Text(f"{far} {n}") for n in range(7)])
+            table = sql.Identifier(place.name)
+            with psycopg.connect(database.url, autocommit=True) as connection:
+                connection.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (embedding vector_cosine_ops)").format(table))
+            hidden = place.vector_store.similarity_search_with_score(near, k=10, filter={"userId": {"$eq": 1}})
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(table_source, "FEW", 1)
+                found = place.retriever(1, limit=10, leg_limit=10, min_similarity=-1.0).retrieve(near)
+            assert len(hidden) < 7, "the index was not used, so this shows nothing"
+            assert len(found) == 7
+            assert all(hit.legs[0].leg == "vector" for hit in found)
+        finally:
+            place.close()
+            admin.execute(f"ALTER ROLE {name} RESET enable_seqscan; ALTER ROLE {name} RESET enable_sort")

@@ -41,7 +41,7 @@ def furnish(folder: Path) -> Homing:
     app.skills.scan(skills)
     app.documents.save("小说", "第一章", STORY)
     app.documents.save("manuals", "git", MANUAL)
-    app.documents.flush(30)
+    app.documents.flush(120)
     app.devices.load(home)
     return app
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from homing.errors import InvalidArgument, NotFound
 from homing.mcp.clients import CLIENTS, Local, Remote, block_for, blocks
+from tests.forked import run
 
 HERE = Local("/opt/家/bin/homing", ("mcp", "--data", '/data/"q"'))
 THERE = Remote("http://127.0.0.1:8765/mcp", token=True)
@@ -63,14 +63,7 @@ def test_what_cannot_be_done_says_what_can() -> None:
 
 @pytest.mark.slow
 def test_the_command_that_is_printed_starts_the_server(tmp_path: Path) -> None:
-    run = [sys.executable, "-c", "from homing.cli.main import run; run()"]
-    done = subprocess.run(
-        [*run, "mcp", "install", "cursor", "--data", "数据", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run(["mcp", "install", "cursor", "--data", "数据", "--json"], cwd=tmp_path)
     [block] = json.loads(done.stdout)
     entry = json.loads(block["text"])["mcpServers"]["homing"]
     assert entry["args"][-1] == str(tmp_path / "数据")

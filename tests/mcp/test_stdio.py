@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp_types import TextResourceContents
 
 import homing
 from homing.operations.addresses import document_uri
+from tests.forked import command, run, start, start_python
 from tests.mcp.furnished import call, data_of, error_of, furnish, text_of, with_client
 
 pytestmark = pytest.mark.slow
@@ -34,6 +34,12 @@ NOISY = (
 )
 
 
+def started(data: Path) -> StdioServerParameters:
+    """How a client starts it."""
+    program, *arguments = command()
+    return StdioServerParameters(command=program, args=[*arguments, "mcp", "--data", str(data)], env=environment())
+
+
 def environment() -> dict[str, str]:
     return {
         name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
@@ -49,9 +55,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(data: Path) -> StdioServerParameters:
-    return StdioServerParameters(
-        command=sys.executable, args=["-c", RUN, "mcp", "--data", str(data)], env=environment()
-    )
+    return started(data)
 
 
 def test_a_client_finds_remembers_recalls_and_reads(server: StdioServerParameters) -> None:
@@ -87,13 +91,12 @@ def test_an_error_of_the_tool_leaves_the_server_running(server: StdioServerParam
 
 def spoken(lines: list[str], answers: int, *arguments: str, before: str = "") -> tuple[list[str], str, int]:
     """What the process writes to its two outputs when it is sent these lines, and how it ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", before + RUN, *arguments],
+    process = start_python(
+        ["-c", before + RUN, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        encoding="utf-8",
         env=environment(),
     )
     assert process.stdin is not None
@@ -139,7 +142,7 @@ def test_standard_output_holds_answers_and_nothing_else_whatever_a_library_print
 def test_half_an_emoji_in_a_document_ends_neither_the_answer_nor_the_session(tmp_path: Path) -> None:
     with homing.open(tmp_path / "data") as app:
         app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里")
-        app.documents.flush(30)
+        app.documents.flush(120)
     shown = "钥匙 \ufffd 在抽屉里"
 
     async def ask(client: Client) -> None:
@@ -151,8 +154,7 @@ def test_half_an_emoji_in_a_document_ends_neither_the_answer_nor_the_session(tmp
             assert data_of(found)["hits"][0]["text"] == shown
             assert shown in text_of(found)
 
-    command = ["-c", RUN, "mcp", "--data", str(tmp_path / "data")]
-    with_client(StdioServerParameters(command=sys.executable, args=command, env=environment()), ask)
+    with_client(started(tmp_path / "data"), ask)
 
 
 def test_a_client_that_speaks_nonsense_is_answered_and_the_next_line_counts(data: Path) -> None:
@@ -164,8 +166,8 @@ def test_a_client_that_speaks_nonsense_is_answered_and_the_next_line_counts(data
 
 def test_what_was_remembered_survives_a_kill(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN, "mcp", "--data", str(data)],
+    process = start(
+        ["mcp", "--data", str(data)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -180,23 +182,13 @@ def test_what_was_remembered_survives_a_kill(tmp_path: Path) -> None:
     process.kill()
     process.communicate()
     assert answers[1]["result"]["structuredContent"]["collection"] == "knowledge"
-    again = StdioServerParameters(
-        command=sys.executable, args=["-c", RUN, "mcp", "--data", str(data)], env=environment()
-    )
-    found = data_of(call(again, "recall", query="什么时候开发票"))["hits"]
+    found = data_of(call(started(data), "recall", query="什么时候开发票"))["hits"]
     assert [memory["text"] for memory in found] == ["发票在每月第一个工作日开出"]
 
 
 def test_a_wrong_setting_is_told_on_standard_error_and_by_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, "mcp"],
-        input="",
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment() | {"HOMING_SEARCH__RRF_K": "many"},
-    )
+    done = run(["mcp"], env=environment() | {"HOMING_SEARCH__RRF_K": "many"})
     assert done.returncode == 3
     assert done.stdout == ""
     assert "search.rrf_k" in done.stderr

@@ -28,6 +28,7 @@ from homing.memory import KnowledgeStore
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
+from tests.forked import start_python
 
 BATCH = 4
 
@@ -145,16 +146,16 @@ def kill(folder: Path, rounds: int, *, seed: int = 20) -> Aftermath:
 
 def drain(folder: Path, processes: int) -> Counter[str]:
     """Embed what waits with several processes at once; returns how often each text was embedded."""
-    command = [sys.executable, "-m", "tests.memory.killed_writers", "--drain", str(folder)]
-    running = [subprocess.Popen(command, cwd=Path(__file__).parents[2]) for _ in range(processes)]
+    arguments = ["-m", "tests.memory.killed_writers", "--drain", str(folder)]
+    running = [start_python(arguments, cwd=Path(__file__).parents[2]) for _ in range(processes)]
     for process in running:
         assert process.wait(120) == 0
     return Counter((folder / "embedded.txt").read_text(encoding="utf-8").splitlines())
 
 
 def _round(folder: Path, number: int, chance: random.Random) -> list[tuple[str, str, str | None]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.memory.killed_writers", "--write", str(folder), str(number)],
+    process = start_python(
+        ["-m", "tests.memory.killed_writers", "--write", str(folder), str(number)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from homing.memory import Memory
 from homing.records import VectorRecord
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
+from tests.forked import run_python
 from tests.memory.killed_writers import Parts, drain, kill
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ store.close()
 
 
 def run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=ROOT)
+    return run_python(["-c", code, str(path)], cwd=ROOT)
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_every_collection_remembers_recalls_lists_and_forgets(opened: tuple[Memo
     memory, engine = opened
     for collection in memory.collections:
         memory.remember(collection, f"账单 billing in {collection}", entry_id="one", session_key="s", tags=["钱"])
-    assert engine.flush(20)
+    assert engine.flush(120)
     assert {hit.collection for hit in memory.recall("账单")} == set(memory.collections)
     for collection in memory.collections:
         assert [entry.tags for entry in memory.list(collection, session_key="s")] == [("钱",)]
@@ -58,7 +58,7 @@ def test_every_collection_remembers_recalls_lists_and_forgets(opened: tuple[Memo
         assert memory.forget(collection, ["one"]) == 1
         assert memory.count(collection) == 0
     assert len(memory.recall("账单")) == 0
-    assert engine.flush(20)
+    assert engine.flush(120)
 
 
 def test_an_unknown_collection_lists_the_known_ones(opened: tuple[Memory, Engine]) -> None:
@@ -152,7 +152,7 @@ def test_what_was_copied_into_the_store_is_recalled_at_once_and_listed_by_a_rein
 def test_a_wrapped_chat_model_knows_what_is_remembered(opened: tuple[Memory, Engine]) -> None:
     memory, engine = opened
     memory.remember("observation", "喜欢简短的回答", session_key=1)
-    engine.flush(20)
+    engine.flush(120)
     chat = ScriptedChat("好")
     memory.wrap(chat, session_key=1).complete([Message("user", "怎样回答")])
     memory.wrap(chat, session_key=2).complete([Message("user", "怎样回答")])

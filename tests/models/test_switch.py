@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -299,10 +298,8 @@ def environ() -> dict[str, str]:
     }
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ()
-    )
+def start(*arguments: str) -> forked.Process:
+    return forked.start_python(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ())
 
 
 def homing_started(*arguments: str) -> forked.Process:

@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import pytest
 
+from tests.effort import SOAK
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 DESKTOP = {"width": 1280, "height": 860}
@@ -26,7 +29,16 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # One renderer for all pages, which draws without helpers: starting them costs more than the pages do.
+    "--renderer-process-limit=1",
+    "--disable-site-isolation-trials",
+    "--disable-features=IsolateOrigins,site-per-process",
+    "--in-process-gpu",
+    "--disable-partial-raster",
+    "--num-raster-threads=1",
+    "--js-flags=--no-opt --max-lazy",
 ]
+_CONTEXTS: WeakKeyDictionary[Browser, list[tuple[dict[str, Any], BrowserContext]]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -62,21 +74,37 @@ def visit(
     options: dict[str, Any] = {"locale": language, "color_scheme": scheme, "viewport": PHONE if phone else DESKTOP}
     if phone:
         options |= {"has_touch": True, "is_mobile": True}
-    context = browser.new_context(**options)
-    context.set_default_timeout(60_000)
-    page = context.new_page()
+    page = _context(browser, options).new_page()
     page.on("console", lambda one: said.append(one.text) if one.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda one: asked.append(one.url))
     page.goto(f"{address}/{place}")
     try:
         yield page
-    finally:
+        if SOAK:
+            page.screenshot(path=str(_kept()))
+    except BaseException:
         page.screenshot(path=str(_kept()))
-        context.close()
+        raise
+    finally:
+        # The next visitor has been here never.
+        page.evaluate("localStorage.clear()")
+        page.close()
     assert [one for one in said if not any(part in one for part in expected)] == []
     own = urlsplit(address).netloc
     assert {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))} == {own}
+
+
+def _context(browser: Browser, options: dict[str, Any]) -> BrowserContext:
+    """Where pages of one kind are opened; a page that stays keeps what they share alive."""
+    for known, context in _CONTEXTS.setdefault(browser, []):
+        if known == options:
+            return context
+    context = browser.new_context(**options)
+    context.set_default_timeout(60_000)
+    context.new_page()
+    _CONTEXTS[browser].append((options, context))
+    return context
 
 
 def becomes(locator: Locator, count: int) -> None:

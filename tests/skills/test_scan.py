@@ -5,7 +5,6 @@ import logging
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ from homing.errors import Canceled, ModelNotReady, NotFound
 from homing.skills import ScanReport, ToolRetrievalService
 from homing.skills.index import MAX_PASSAGES, PASSAGES
 from homing.testing.fake import FakeEmbedder
+from tests.forked import start_python
 from tests.skills.folders import front, write_skill
 
 
@@ -263,8 +263,8 @@ with ToolRetrievalService(sys.argv[1], embedder=Told(delay=float(sys.argv[3]))) 
 def test_two_processes_leave_no_duplicates(root: Path, tmp_path: Path) -> None:
     for number in range(12):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}"))
-    command = [sys.executable, "-c", SCANNER, str(tmp_path / "data"), str(root), "0.05"]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    arguments = ["-c", SCANNER, str(tmp_path / "data"), str(root), "0.05"]
+    running = [start_python(arguments, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     told = sorted(one.communicate(timeout=300)[0].split()[-1] for one in running)
     assert told == ["0", "12"]
     with ToolRetrievalService(tmp_path / "data", embedder=FakeEmbedder()) as service:
@@ -275,8 +275,8 @@ def test_two_processes_leave_no_duplicates(root: Path, tmp_path: Path) -> None:
 def test_a_scan_that_is_killed_is_taken_up_by_the_next(root: Path, tmp_path: Path) -> None:
     for number in range(8):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}"))
-    command = [sys.executable, "-c", SCANNER, str(tmp_path / "data"), str(root), "600"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    arguments = ["-c", SCANNER, str(tmp_path / "data"), str(root), "600"]
+    with start_python(arguments, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "asked\n"
         running.kill()

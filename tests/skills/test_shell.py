@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typer.testing import CliRunner
 
 import homing
 from homing.cli.main import app
+from tests.forked import start_python
 from tests.skills.folders import front, write_skill
 
 EXAMPLES = Path(homing.__file__).parent / "examples" / "skills"
@@ -106,8 +106,8 @@ def test_a_watched_folder_is_told_as_it_changes(tmp_path: Path) -> None:
     # Where the tests run in the background, SIGINT is ignored from the start.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     run = heard + "from homing.cli.main import run; run()"
-    command = [sys.executable, "-c", run, "skills", "scan", "skills", "--watch"]
-    with subprocess.Popen([*command, "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as watching:
+    arguments = ["-c", run, "skills", "scan", "skills", "--watch", "--json"]
+    with start_python(arguments, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         reports = _reports(watching.stdout)
         assert next(reports)["indexed"] == 1

@@ -22,6 +22,7 @@ from homing.models import switch
 from homing.models.records import LLMModel
 from homing.skills import Skill
 from homing.testing.loopback import Fault, LoopbackApi
+from tests.forked import run, start
 from tests.models.remote import add_remote_model
 
 OLD = LocalProvider().id
@@ -59,23 +60,26 @@ def model_of_skills(app: Homing) -> str:
 
 def test_skills_change_over_with_everything_else_and_progress_counts_them(app: Homing, remote: LLMModel) -> None:
     app.add({"n1": "一则笔记"}, "notes")
-    app.switch.make_default(remote)
-    assert not app.switch.status().finished
-    assert model_of_skills(app) == OLD
-    seen: list[tuple[int, int]] = []
-    assert app.switch.run(lambda done, total: seen.append((done, total))) == 3
-    status = app.switch.status()
-    assert status.finished
-    assert model_of_skills(app) == NEW
-    held = {one.collection: one.models[0].embedded for one in status.collections}
-    assert held["skills"] == len(SKILLS)
-    assert held["skills.passages"] > 0
-    done, total = seen[-1]
-    assert done == total == sum(held.values())
-    assert len(seen) >= 2
-    found = app.skills.find_relevant_skills("git-commit")
-    assert (found[0].name, found.degraded) == ("git-commit", False)
-    assert app.switch.run() == 0
+    app.close()
+    # Nothing is written after this opening: no worker in the background takes part and nothing is left uncounted.
+    with homing.open(app.settings.data, settings=Settings()) as again:
+        again.switch.make_default(remote)
+        assert not again.switch.status().finished
+        assert model_of_skills(again) == OLD
+        seen: list[tuple[int, int]] = []
+        assert again.switch.run(lambda done, total: seen.append((done, total))) == 3
+        status = again.switch.status()
+        assert status.finished
+        assert model_of_skills(again) == NEW
+        held = {one.collection: one.models[0].embedded for one in status.collections}
+        assert held["skills"] == len(SKILLS)
+        assert held["skills.passages"] > 0
+        done, total = seen[-1]
+        assert done == total == sum(held.values())
+        assert len(seen) >= 2
+        found = again.skills.find_relevant_skills("git-commit")
+        assert (found[0].name, found.degraded) == ("git-commit", False)
+        assert again.switch.run() == 0
 
 
 def test_skills_alone_are_brought_over(app: Homing, remote: LLMModel) -> None:
@@ -128,10 +132,9 @@ def test_a_folder_without_skills_never_opens_them(tmp_path: Path) -> None:
 def test_the_command_waits_for_the_skills_and_killed_it_goes_on(
     app: Homing, remote: LLMModel, api: LoopbackApi
 ) -> None:
-    command = [sys.executable, "-c", "from homing.cli.main import run; run()", "models", "default"]
-    data = ["--data", str(app.settings.data), "--json"]
+    command, data = ["models", "default"], ["--data", str(app.settings.data), "--json"]
     api.always = Fault(delay=0.2)
-    running = subprocess.Popen([*command, "text-embedding-3-small", *data], stdout=subprocess.DEVNULL)
+    running = start([*command, "text-embedding-3-small", *data], stdout=subprocess.DEVNULL)
     before = len(api.requests)
     while len(api.requests) < before + 2:
         time.sleep(0.02)
@@ -139,7 +142,7 @@ def test_the_command_waits_for_the_skills_and_killed_it_goes_on(
     running.wait()
     assert model_of_skills(app) == OLD
     api.always = None
-    done = subprocess.run([*command, *data], capture_output=True, text=True)
+    done = run([*command, *data])
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["finished"]

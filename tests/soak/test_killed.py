@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
@@ -24,6 +23,7 @@ from homing.memory import Memory
 from homing.skills import SkillService
 from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
+from tests.forked import start_python
 
 ROUNDS = int(os.environ.get("HOMING_SOAK_ROUNDS", "4"))
 WRITERS = ("a", "b", "c")
@@ -48,8 +48,8 @@ def run_round(path: Path, seed: int, model: str, states: dict[str, list[State]])
     chance = Random(seed)
     script = str(Path(__file__).with_name("writer.py"))
     writers = {
-        name: subprocess.Popen(
-            [sys.executable, script, str(path), name, str(chance.randrange(10**9)), model],
+        name: start_python(
+            [script, str(path), name, str(chance.randrange(10**9)), model],
             stdout=subprocess.PIPE,
             text=True,
         )

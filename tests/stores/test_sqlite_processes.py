@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from homing.errors import StoreBusy, StoreError
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
 from tests.effort import times
+from tests.forked import Process, start_python
 
 SOURCE = str(Path(homing.__file__).parent.parent)
 START = """
@@ -34,18 +34,16 @@ def record(name, collection="c"):
 """
 
 
-def start(code: str, *arguments: str) -> subprocess.Popen[str]:
-    environment = {"PATH": os.defpath, "PYTHONPATH": SOURCE}
-    return subprocess.Popen(
-        [sys.executable, "-c", START + code, *arguments],
-        env=environment,
+def start(code: str, *arguments: str) -> Process:
+    return start_python(
+        ["-c", START + code, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def finished(process: subprocess.Popen[str]) -> str:
+def finished(process: Process) -> str:
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return out

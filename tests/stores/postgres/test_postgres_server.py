@@ -6,8 +6,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 
 from homing.database.postgres.server import STATE, LocalServer
 from homing.errors import StoreError
+from tests.forked import run
 
 pytestmark = pytest.mark.slow
 
@@ -29,11 +28,10 @@ class Shell:
         self.folder = folder
 
     def __call__(self, *arguments: str) -> Any:
-        command = [sys.executable, "-c", "from homing.cli.main import run; run()", "postgres", *arguments, "--json"]
         inherited = {
             name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
         }
-        done = subprocess.run(command, cwd=self.folder, env=inherited, capture_output=True, text=True, timeout=120)
+        done = run(["postgres", *arguments, "--json"], cwd=self.folder, env=inherited)
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)
 
