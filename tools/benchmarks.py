@@ -57,6 +57,19 @@ MEASUREMENTS = (
         "bench/vectors.py --rows 1000000",
         "The same at a hundred times the size.",
     ),
+    Measurement(
+        "keywords.json",
+        "Keywords",
+        "bench/keywords.py TEXTS.jsonl --postgres",
+        "Real bilingual texts and questions, the same tokens for everybody, CPU and clock; Homing's figures include "
+        "cutting the question, the transaction and the ids, tantivy and bm25s know neither.",
+    ),
+    Measurement(
+        "keywords_1m.json",
+        "Keywords of a million texts",
+        "bench/keywords.py TEXTS.jsonl --rows 1000000",
+        "The same at ten times the size; nine in ten texts are recombined from sentences of the real ones.",
+    ),
     Measurement("stores.json", "Stores", "bench/stores.py", "The three stores beside the bare engines they stand on."),
     Measurement(
         "memory.json",
