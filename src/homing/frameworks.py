@@ -11,16 +11,16 @@ from typing import Any
 from urllib.parse import quote
 
 from homing.app import Homing, open_app
-from homing.database import Database
+from homing.database import Database, Transaction
 from homing.embedders.provider import EmbeddingProvider, Kind
-from homing.engine.engine import Engine
+from homing.engine.engine import Collection, Engine
 from homing.engine.search import HybridOptions, search
-from homing.errors import EmbeddingError, HomingError, InvalidArgument, MissingExtra, ProviderUnavailable
-from homing.records import Match, Mode, Retrieved, VectorRecord
+from homing.errors import EmbeddingError, HomingError, InvalidArgument, MissingExtra, ModelMismatch, ProviderUnavailable
+from homing.records import Hit, Match, Mode, Retrieved, VectorRecord, text_hash
 from homing.stores.arguments import checked_user
 from homing.stores.filters import wanted
 from homing.stores.registry import open_store
-from homing.stores.store import MultiUserStore, SearchOptions, Store
+from homing.stores.store import MultiUserStore, NewVector, SearchOptions, Store
 from homing.vectors import Matrix, Scale, Vector, as_vector, normalise
 
 Place = Homing | Store | str | Path
@@ -52,15 +52,23 @@ class OpenCollection:
         self.close = on_close
 
     @classmethod
-    def open(cls, place: Place, name: str, embedder: EmbeddingProvider | None = None) -> OpenCollection:
-        """A collection somewhere. A folder has one model for all it holds, so an app that is open brings its own."""
+    def open(
+        cls, place: Place, name: str, embedder: EmbeddingProvider | None = None, *, embeds: bool = True
+    ) -> OpenCollection:
+        """A collection somewhere. A folder has one model for all it holds, so an app that is open brings its own.
+
+        Unless it `embeds`, texts have the vectors that they bring, and no others.
+        """
+        if isinstance(place, str | Path) and "://" not in str(place) and not str(place).endswith(".db"):
+            app = open_app(place, embedder=embedder)
+            opened = cls.open(app, name, embeds=embeds)
+            opened.close = app.close
+            return opened
         if isinstance(place, Homing):
             if embedder is not None:
                 raise InvalidArgument("an app has a model already; give it yours: homing.open(folder, embedder=…)")
-            return cls(place.engine, name, place.search_options, _nothing)
-        if isinstance(place, str | Path) and "://" not in str(place) and not str(place).endswith(".db"):
-            app = open_app(place, embedder=embedder)
-            return cls(app.engine, name, app.search_options, app.close)
+            engine = place.engine if embeds else Engine(place.store, None, database=place.database, background=False)
+            return cls(engine, name, place.search_options, _nothing)
         store = open_store(place) if isinstance(place, str | Path) else place
         if not isinstance(store, Store):
             raise InvalidArgument(
@@ -104,8 +112,42 @@ class OpenCollection:
 
     def put(self, records: Iterable[VectorRecord]) -> None:
         """Keep records, some of which may bring their vectors; the others are embedded."""
-        self.engine.collection(self.name).write(records)
+        given = list(records)
+        self.check_vectors(given)
+        self.engine.collection(self.name).write(replace(one, embedding=None) for one in given)
         self.engine.embed_written()
+        self.put_vectors(given)
+
+    def check_vectors(self, records: Sequence[VectorRecord]) -> None:
+        """Refuse vectors that cannot be compared with those that are there, before anything is written."""
+        models = {one.model for one in records if one.embedding is not None}
+        served = self.store.model_of(self.name)
+        if len(models | ({served} if served else set())) > 1:
+            raise ModelMismatch(
+                f"one collection, one model; {self.name!r} has vectors of {served or 'none'}, and these are of "
+                f"{', '.join(sorted(models))}: take another collection, or embed everything again"
+            )
+        for one in records:
+            if one.embedding is not None:
+                as_vector(one.embedding)
+
+    def put_vectors(self, records: Sequence[VectorRecord]) -> None:
+        """Give texts that were written the vectors that came with them."""
+        vectors: dict[str, list[NewVector]] = {}
+        for one in records:
+            if one.embedding is not None:
+                made = NewVector(one.id, text_hash(one.text), as_vector(one.embedding))
+                vectors.setdefault(one.model, []).append(made)
+        for model, made_by_it in vectors.items():
+            self.store.put_vectors(self.name, model, made_by_it)
+
+    def change(self, work: Callable[[Transaction, Collection], int]) -> int:
+        """Write what depends on what is there: nobody else writes here meanwhile. Returns what `work` does."""
+        collection = self.engine.collection(self.name)
+        count = self.engine.database.write(lambda transaction: work(transaction, collection), collection.scope)
+        collection.notify()
+        self.engine.embed_written()
+        return count
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove texts; returns how many there were."""
@@ -152,6 +194,11 @@ class OpenCollection:
         lacking = self.store.missing(self.name, self.store.model_of(self.name) or "none", limit=1_000_000)
         self.engine.database.write(lambda own: collection.embed_again(lacking, own), collection.scope)
         collection.notify()
+
+
+def score_of_hit(hit: Hit) -> float:
+    """How much a hit is about its query, from 0 to 1; what waits for its vector is judged by its words."""
+    return min(1.0, max(0.0, hit.fused if hit.score is None else hit.score))
 
 
 class ForeignModel:

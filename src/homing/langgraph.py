@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from homing.database import Transaction
-from homing.engine.engine import check_transactional
+from homing.engine.engine import Collection, check_transactional
 from homing.errors import InvalidArgument
-from homing.frameworks import OpenCollection, Place, missing
+from homing.frameworks import OpenCollection, Place, missing, score_of_hit
 from homing.records import VectorRecord
 
 try:
@@ -98,7 +98,7 @@ class HomingStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Remove what has expired; returns how many items."""
-        return self._changed(lambda transaction: self._sweep(transaction, self._clock()))
+        return self._texts.change(lambda transaction, items: self._sweep(transaction, items, self._clock()))
 
     def close(self) -> None:
         """Let go of the folder, if it was opened here; what was put is on disk already."""
@@ -124,7 +124,7 @@ class HomingStore(BaseStore):
         scores: dict[str, float | None] = {}
         if op.query and op.query.strip():
             hits = self._texts.search(op.query, op.offset + op.limit, where=where)[op.offset :]
-            scores = {hit.id: hit.fused if hit.score is None else hit.score for hit in hits}
+            scores = {hit.id: score_of_hit(hit) for hit in hits}
         else:
             scores = dict.fromkeys(self._texts.ids(where)[op.offset : op.offset + op.limit])
         return [_search_item(one, scores[one.id]) for one in self._alive(list(scores), op.refresh_ttl)]
@@ -147,25 +147,22 @@ class HomingStore(BaseStore):
         now = self._clock()
         found = [one for one in self._texts.get(ids) if one.metadata.get("expires", now + 1) > now]
         if refresh and any("ttl" in one.metadata for one in found):
-            self._changed(lambda transaction: self._refresh(transaction, [one.id for one in found], now))
+            shown = [one.id for one in found]
+            self._texts.change(lambda transaction, items: self._refresh(transaction, items, shown, now))
         return found
 
     # Writing: what depends on what is there is read again under the lock of those who write.
 
-    def _changed(self, work: Callable[[Transaction], int]) -> int:
-        collection = self._texts.engine.collection(self._texts.name)
-        return self._texts.engine.database.write(work, collection.scope)
-
     def _put(self, ops: Sequence[PutOp]) -> None:
-        now, collection = self._clock(), self._texts.engine.collection(self._texts.name)
+        now = self._clock()
         kept = {_id(one.namespace, one.key): one for one in ops if one.value is not None}
         gone = [_id(one.namespace, one.key) for one in ops if one.value is None]
         # Before anything is begun: what cannot be kept is refused.
         texts = {name: self._text(one) for name, one in kept.items()}
 
-        def work(transaction: Transaction) -> int:
+        def work(transaction: Transaction, collection: Collection) -> int:
             if any(one.ttl is not None for one in kept.values()):
-                self._sweep(transaction, now)
+                self._sweep(transaction, collection, now)
             created = {one.id: one.metadata["created"] for one in self._texts.get(list(kept))}
             records = [
                 VectorRecord(name, self._texts.name, None, _metadata(one, created.get(name, now), now), texts[name])
@@ -173,21 +170,19 @@ class HomingStore(BaseStore):
             ]
             return collection.delete(gone, transaction) + collection.write(records, transaction)
 
-        self._changed(work)
-        collection.notify()
-        self._texts.engine.embed_written()
+        self._texts.change(work)
 
-    def _refresh(self, transaction: Transaction, ids: Sequence[str], now: float) -> int:
+    def _refresh(self, transaction: Transaction, items: Collection, ids: Sequence[str], now: float) -> int:
         records = [
             VectorRecord(one.id, one.collection, None, {**one.metadata, "expires": _end(now, one.metadata)}, one.text)
             for one in self._texts.get(ids)
             if "ttl" in one.metadata
         ]
-        return self._texts.engine.collection(self._texts.name).write(records, transaction)
+        return items.write(records, transaction)
 
-    def _sweep(self, transaction: Transaction, now: float) -> int:
+    def _sweep(self, transaction: Transaction, items: Collection, now: float) -> int:
         ended = self._texts.ids({"expires": {"$lte": now}})
-        return self._texts.engine.collection(self._texts.name).delete(ended, transaction) if ended else 0
+        return items.delete(ended, transaction) if ended else 0
 
     def _text(self, op: PutOp) -> str:
         if op.index is False:

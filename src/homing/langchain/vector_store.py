@@ -11,7 +11,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from homing.errors import InvalidArgument
-from homing.frameworks import Filter, OpenCollection, Place
+from homing.frameworks import Filter, OpenCollection, Place, score_of_hit
 from homing.langchain.documents import Document, Embeddings
 from homing.langchain.embeddings import HomingEmbeddings, model_of
 from homing.langchain.filters import filter_tree
@@ -123,7 +123,7 @@ class HomingVectorStore(VectorStore):
         scored by how much of the query it covers.
         """
         found = self._texts.search(query, k, where=_where(filter), mode=mode or self._mode)
-        return [(_document(hit), hit.fused if hit.score is None else hit.score) for hit in found]
+        return [(_document(hit), score_of_hit(hit)) for hit in found]
 
     def similarity_search_by_vector(
         self,
@@ -179,7 +179,7 @@ class HomingVectorStore(VectorStore):
         return [_document(one) for one in [*chosen, *waiting][:k]]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        return lambda score: min(1.0, max(0.0, score))
+        return float
 
     @classmethod
     def from_texts(
