@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 import homing
@@ -64,7 +64,7 @@ async def test_a_skill_is_found_with_its_body_in_both_languages(app: homing.Homi
 class Scripted(GenericFakeChatModel):
     """A chat model that says what it was given to say, and takes tools."""
 
-    def bind_tools(self, tools: Any, **more: Any) -> Scripted:  # type: ignore[override]
+    def bind_tools(self, tools: Any, **more: Any) -> Scripted:
         return self
 
 
@@ -74,7 +74,7 @@ def calling(name: str, **arguments: Any) -> AIMessage:
 
 def run(app: homing.Homing, *script: AIMessage, **more: Any) -> list[ToolMessage]:
     model = Scripted(messages=iter([*script, AIMessage("好的 done")]))
-    answer = create_agent(model, agent_tools(app, **more)).invoke({"messages": [("user", "go")]})
+    answer = create_agent(model, agent_tools(app, **more)).invoke({"messages": [HumanMessage("go")]})
     assert answer["messages"][-1].content == "好的 done"
     return [one for one in answer["messages"] if isinstance(one, ToolMessage)]
 

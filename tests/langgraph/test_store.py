@@ -81,7 +81,7 @@ def test_filters_namespaces_and_items_are_those_of_langgraphs_own_store(open_sto
             found = {(one.namespace, one.key): one.value for one in ours.search(prefix, filter=wanted)}
             expected = {(one.namespace, one.key): one.value for one in theirs.search(prefix, filter=wanted)}
             assert found == expected, (prefix, wanted)
-    for given in [
+    searches: list[dict[str, Any]] = [
         {},
         {"prefix": ("users",)},
         {"suffix": ("old",)},
@@ -89,7 +89,8 @@ def test_filters_namespaces_and_items_are_those_of_langgraphs_own_store(open_sto
         {"suffix": ("users", "*")},
         {"max_depth": 1},
         {"max_depth": 2, "limit": 1, "offset": 1},
-    ]:
+    ]
+    for given in searches:
         assert ours.list_namespaces(**given) == theirs.list_namespaces(**given), given
     for namespace, key in [*VALUES, (("users",), "food"), (("users", "ann"), "none")]:
         mine, other = ours.get(namespace, key), theirs.get(namespace, key)
@@ -132,7 +133,7 @@ def test_fields_and_index_say_what_is_searched(open_store: Open) -> None:
     store.put(("n",), "3", {"title": "灯塔 unsearched"}, index=False)
 
     def keys(query: str) -> list[str]:
-        scored = [one for one in store.search(("n",), query=query) if one.score > 0.5]
+        scored = [one for one in store.search(("n",), query=query) if (one.score or 0) > 0.5]
         return [one.key for one in scored]
 
     assert keys("灯塔 lighthouse 海") == ["1"]

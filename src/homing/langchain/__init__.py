@@ -11,6 +11,13 @@
 
 from __future__ import annotations
 
+from homing.frameworks import missing
+
+try:
+    import langchain_core  # noqa: F401
+except ModuleNotFoundError as error:
+    raise missing("langchain-core", "langchain") from error
+
 from homing.langchain.agents import SkillRetriever, agent_tools
 from homing.langchain.documents import merge_results_with_rrf
 from homing.langchain.embeddings import HomingEmbeddings

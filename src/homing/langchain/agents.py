@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import run_in_executor
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
 from homing.app import Homing
 from homing.errors import HomingError, InvalidArgument, NotFound
-from homing.langchain.documents import (
-    AsyncCallbackManagerForRetrieverRun,
-    BaseRetriever,
-    CallbackManagerForRetrieverRun,
-    Document,
-)
 from homing.operations import OPERATIONS, Call, Operation
 from homing.operations.agent_tools import PATIENCE, answer_agent
 from homing.skills.finding import SkillHit

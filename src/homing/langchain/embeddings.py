@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.embeddings import Embeddings
+
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import InvalidArgument
 from homing.frameworks import ForeignModel
-from homing.langchain.documents import Embeddings
 from homing.vectors import Matrix, Scale, normalise
 
 

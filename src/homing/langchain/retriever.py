@@ -10,16 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any, ClassVar
 
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr, ValidationError
 
 from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
 from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
 from homing.langchain.documents import (
-    AsyncCallbackManagerForRetrieverRun,
-    BaseRetriever,
-    CallbackManagerForRetrieverRun,
-    Document,
     as_document,
     capped,
     grouped,

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from homing.errors import InvalidArgument
 from homing.frameworks import Filter, OpenCollection, Place, score_of_hit
-from homing.langchain.documents import Document, Embeddings
 from homing.langchain.embeddings import HomingEmbeddings, model_of
 from homing.langchain.filters import filter_tree
 from homing.records import Hit, Match, Mode, VectorRecord
