@@ -76,7 +76,7 @@ class HomingVectorStore(BasePydanticVectorStore):
     _texts: OpenCollection = PrivateAttr()
 
     def __init__(self, place: Place, *, collection: str = "llamaindex") -> None:
-        super().__init__(stores_text=True, collection=collection)  # type: ignore[call-arg]
+        super().__init__(stores_text=True, collection=collection)
         self._texts = OpenCollection.open(place, collection, embeds=False)
 
     @classmethod

@@ -8,10 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
+from mcp.server.elicitation import render_elicitation_schema
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool as LibraryTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp_types import Annotations, CallToolResult, TextContent, ToolAnnotations
+from mcp_types import (
+    Annotations,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    TextContent,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, Field
 
 from homing.errors import HomingError
 from homing.on_search import OnSearch, ignore_search
@@ -42,12 +53,44 @@ Called in a worker thread for every call, so that one connection never answers w
 """
 
 
+class Reply(BaseModel):
+    """What a person answers to a question of a tool."""
+
+    answer: str = Field(description="Your answer, in your own words.")
+
+
 class BoundTool(LibraryTool):
     """A tool that is an operation."""
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
-        """The answer; errors are answers, too."""
-        return await anyio.to_thread.run_sync(self.fn, arguments, context.request_context.request)
+        """The answer; errors are answers, too. A question about a device is put to the person, where the client can."""
+        request = context.request_context.request
+        first: CallToolResult = await anyio.to_thread.run_sync(self.fn, arguments, request)
+        asked = first.structured_content or {}
+        if asked.get("decision") != "ask" or not asked.get("question"):
+            return first
+        reply = await self._reply(asked["question"], context)
+        if not isinstance(reply, ElicitResult):
+            return first if reply is None else reply
+        answer = str((reply.content or {}).get("answer") or "")
+        if reply.action != "accept" or not answer.strip():
+            return first
+        again = {**arguments, "text": answer, "state": asked["state"]}
+        return await anyio.to_thread.run_sync(self.fn, again, request)
+
+    async def _reply(self, question: str, context: Context[Any, Any]) -> ElicitResult | InputRequiredResult | None:
+        """What the person says; a request for it, which the client answers by calling again; None where it cannot."""
+        session, given = context.session, (context.input_responses or {}).get("reply")
+        if isinstance(given, ElicitResult):
+            return given
+        if session.client_capabilities is None or session.client_capabilities.elicitation is None:
+            return None
+        schema = render_elicitation_schema(Reply)
+        if session.can_send_request:
+            found: ElicitResult = await session.elicit_form(question, schema, related_request_id=context.request_id)
+            return found
+        wanted = ElicitRequest(params=ElicitRequestFormParams(message=question, requested_schema=schema))
+        return InputRequiredResult(input_requests={"reply": wanted})
 
 
 def bound_tools(access_of: AccessOf) -> list[LibraryTool]:
