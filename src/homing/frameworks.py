@@ -190,9 +190,11 @@ class OpenCollection:
         if self.store.database is not None or not self.engine.models.embeds or not self.store.pending(self.name):
             return
         collection = self.engine.collection(self.name)
-        # A model that nothing has a vector of: so this lists everything.
-        lacking = self.store.missing(self.name, self.store.model_of(self.name) or "none", limit=1_000_000)
-        self.engine.database.write(lambda own: collection.embed_again(lacking, own), collection.scope)
+        # Where no model serves yet nothing has a vector, and of a model that nobody has all are missing.
+        model, after = self.store.model_of(self.name) or "none", ""
+        while page := self.store.missing(self.name, model, after=after):
+            self.engine.database.write(lambda own, page=page: collection.embed_again(page, own), collection.scope)  # type: ignore[misc]
+            after = page[-1]
         collection.notify()
 
 

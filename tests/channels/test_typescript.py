@@ -51,7 +51,7 @@ def test_node_speaks_with_homing_through_the_client(address: str) -> None:
 
 
 def npm(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [*NPM, *arguments, "--no-audit", "--no-fund", "--loglevel=error"]
+    command: list[str | Path] = [*NPM, *arguments, "--no-audit", "--no-fund", "--loglevel=error"]
     return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=90)
 
 
@@ -86,9 +86,10 @@ def test_the_package_is_built_packed_installed_and_used(tmp_path: Path, address:
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
     (notes / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
     shutil.copy(package / "examples" / "notes.ts", app)
-    command = [NODE / "node", "notes.ts", address, notes, "孤独的人"]
+    command: list[str | Path] = [NODE / "node", "notes.ts", address, notes, "孤独的人"]
     ran = subprocess.run(command, cwd=app, capture_output=True, text=True, timeout=90)
     assert "灯塔.md" in ran.stdout.splitlines()[0], ran.stderr
-    nobody = subprocess.run([*command[:2], "http://127.0.0.1:9", *command[3:]], cwd=app, capture_output=True, text=True)
+    command[2] = "http://127.0.0.1:9"
+    nobody = subprocess.run(command, cwd=app, capture_output=True, text=True)
     assert nobody.returncode == 1
     assert nobody.stderr.startswith("NOT_STARTED: ")

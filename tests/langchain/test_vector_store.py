@@ -12,6 +12,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_tests.integration_tests import VectorStoreIntegrationTests
 
 import homing
+from homing.config import EmbeddingSettings
 from homing.errors import InvalidArgument, ProviderUnavailable
 from homing.langchain import HomingEmbeddings, HomingVectorStore, HybridRetriever
 from homing.stores.registry import open_store
@@ -72,7 +73,7 @@ async def test_it_finds_by_words_in_both_languages(texts: HomingVectorStore, que
 
 def test_filters_narrow_every_search(texts: HomingVectorStore) -> None:
     where = {"year": {"$gte": 2024, "$lt": 2026}}
-    vector = texts.embeddings.embed_query("退款")
+    vector = FakeEmbedder(128).embed(["退款"])[0].tolist()
     for found in (
         texts.similarity_search("退款", k=4, filter=where),
         texts.similarity_search_by_vector(vector, k=4, filter=where),
@@ -139,16 +140,19 @@ class Away(Embeddings):
         return self.embed_documents([text])[0]
 
 
-def test_a_model_that_is_away_costs_vectors_and_never_texts(tmp_path: Path) -> None:
-    model = Away()
-    texts = HomingVectorStore(model, tmp_path / "data")
+@pytest.mark.parametrize("kind", STORES[:2])
+def test_a_model_that_is_away_costs_vectors_and_never_texts(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    model, place = Away(), address(kind, tmp_path, request)
+    texts = HomingVectorStore(model, place)
     texts.add_texts(["在之前 before"], ids=["1"])
     model.away = True
     texts.add_texts(["灯塔 lighthouse"], ids=["2"])
     assert ids(texts.similarity_search("灯塔")) == ["2"]
     assert ids(texts.max_marginal_relevance_search("lighthouse")) == ["2"]
     texts.close()
-    again = HomingVectorStore(Away(), tmp_path / "data")
+    again = HomingVectorStore(Away(), place)
     again._texts.engine.flush()
     assert set(ids(again.similarity_search("灯塔", mode="semantic"))) == {"1", "2"}
     again.close()
@@ -194,3 +198,12 @@ def test_a_dead_embedder_of_ours_is_no_error_either(tmp_path: Path) -> None:
     assert found[0][0].id == "a"
     assert 0 < found[0][1] <= 1
     texts.close()
+
+
+def test_a_folder_without_a_model_is_searched_by_words(tmp_path: Path) -> None:
+    settings = homing.Settings(embedding=EmbeddingSettings(provider=""))
+    with homing.open(tmp_path, settings=settings) as app:
+        texts = HomingVectorStore(place=app)
+        texts.add_texts(["他守着灯塔 lighthouse"], ids=["a"])
+        assert texts.embeddings is None
+        assert ids(texts.as_retriever().invoke("灯塔")) == ids(texts.max_marginal_relevance_search("灯塔")) == ["a"]

@@ -36,10 +36,22 @@ SCENARIOS = {
 }
 
 
+def run(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=300)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not SOAK, reason="fetches 120 packages and starts Node eight times: part of `make soak`")
 def test_the_generic_scenarios_pass_by_name_and_count(tmp_path: Path) -> None:
-    install = [*NPM, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", SUITE]
+    install: list[str | Path] = [
+        *NPM,
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        SUITE,
+    ]
     installed = subprocess.run(install, cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=300)
     if installed.returncode != 0:
         pytest.skip(f"the suite is not to be had from npm: {installed.stderr.strip()[-200:]}")
@@ -47,7 +59,15 @@ def test_the_generic_scenarios_pass_by_name_and_count(tmp_path: Path) -> None:
     furnish(tmp_path).close()
     with serving(tmp_path / "data", "--log", "none") as server:
         for scenario, checks in SCENARIOS.items():
-            command = [NODE / "node", suite, "server", "--url", f"{server.address}/mcp", "--scenario", scenario]
+            command: list[str | Path] = [
+                NODE / "node",
+                suite,
+                "server",
+                "--url",
+                f"{server.address}/mcp",
+                "--scenario",
+                scenario,
+            ]
             done = subprocess.run(command, cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=120)
             counted = re.findall(r"Passed: (\d+)/(\d+), (\d+) failed", done.stdout)
             assert counted == [(str(checks), str(checks), "0")], f"{scenario}\n{done.stdout}{done.stderr}"

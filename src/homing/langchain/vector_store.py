@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from homing.errors import InvalidArgument
+from homing.errors import EmbeddingError, InvalidArgument
 from homing.frameworks import Filter, OpenCollection, Place, score_of_hit
 from homing.langchain.embeddings import HomingEmbeddings, model_of
 from homing.langchain.filters import filter_tree
@@ -48,9 +48,14 @@ class HomingVectorStore(VectorStore):
         return f"HomingVectorStore({self.collection!r})"
 
     @property
-    def embeddings(self) -> Embeddings:
-        """What embeds the texts."""
-        return self._given if isinstance(self._given, Embeddings) else HomingEmbeddings(self._texts.embedder)
+    def embeddings(self) -> Embeddings | None:
+        """What embeds the texts; None where the folder has no model now."""
+        if isinstance(self._given, Embeddings):
+            return self._given
+        try:
+            return HomingEmbeddings(self._texts.embedder)
+        except EmbeddingError:
+            return None
 
     @property
     def store(self) -> Store:
@@ -151,8 +156,8 @@ class HomingVectorStore(VectorStore):
         """Of the `fetch_k` best documents, `k` that are relevant and differ from each other."""
         found = self._texts.search(query, fetch_k, where=_where(filter), mode=mode or self._mode)
         try:
-            vector = self.embeddings.embed_query(query)
-        except Exception:
+            vector = self._texts.embedder.embed([query], kind="query")[0].tolist()
+        except EmbeddingError:
             # Without the model nobody can say which of them differ.
             return [_document(one) for one in found[:k]]
         return self._diverse(vector, [one.id for one in found], k, lambda_mult)
