@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -39,14 +40,21 @@ def filled(place: Place) -> Place:
     return place
 
 
-class TestStandard(RetrieversIntegrationTests):
-    """LangChain's suite for retrievers."""
+class OnAPlace(RetrieversIntegrationTests):
+    """LangChain's suite for retrievers, on every kind of store and on a table."""
 
     place: Place
 
-    @pytest.fixture(autouse=True)
-    def _filled(self, filled: Place) -> None:
-        self.place = filled
+    @pytest.fixture(autouse=True, params=["sqlite", "lance", "store", "table"])
+    def _filled(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+        if request.param in ("sqlite", "lance"):
+            self.place = shared_place(request.param, tmp_path)
+        else:
+            self.place = request.getfixturevalue(request.param)
+        self.place.add(1, TEXTS)
+        yield
+        if request.param in ("sqlite", "lance"):
+            self.place.close()
 
     @property
     def retriever_constructor(self) -> type[HybridRetriever]:
@@ -60,6 +68,14 @@ class TestStandard(RetrieversIntegrationTests):
     @property
     def retriever_query_example(self) -> str:
         return "退款政策"
+
+
+class TestStandard(OnAPlace):
+    """By the name that LangChain's retrievers have for the number of results, `k`."""
+
+
+class TestStandardByLimit(OnAPlace):
+    """By the name that specification 004 has for it."""
 
     @property
     def num_results_arg_name(self) -> str:

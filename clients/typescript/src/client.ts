@@ -3,32 +3,10 @@
  * One message is one line of JSON (JSON-RPC 2.0). No dependencies.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { CHANNELS_WITH_OFFSETS, PROTOCOL_VERSION, RESPONSES, SHAPES } from "./channels.ts";
-import type { ChannelError, ChannelName, Channels, ErrorCode } from "./channels.ts";
-import { mismatch } from "./check.ts";
-
-/** What a channel answers, as it crosses Electron's bridge: an Error thrown there would lose its code. */
-export type Envelope<Data> = { ok: true; data: Data } | { ok: false; error: ClientError };
-
-/** The codes of Homing, and those that only a client can tell. */
-export type ClientErrorCode = ErrorCode | "CLOSED" | "NOT_STARTED" | "PROTOCOL_MISMATCH" | "PROTOCOL_ERROR";
-
-export interface ClientError extends Omit<ChannelError, "code"> {
-  code: ClientErrorCode;
-}
-
-/** Why a request was not served. `code` is stable; `message` says what to do next. */
-export class HomingError extends Error {
-  readonly code: ClientErrorCode;
-  readonly details: Record<string, unknown>;
-
-  constructor(error: ClientError) {
-    super(error.message);
-    this.name = "HomingError";
-    this.code = error.code;
-    this.details = error.details;
-  }
-}
+import { PROTOCOL_VERSION } from "./channels.ts";
+import type { ChannelName, Channels } from "./channels.ts";
+import { HomingError, asked, checked, refused, takenBack } from "./envelope.ts";
+import type { ClientErrorCode, Envelope, InvokeOptions, Progress } from "./envelope.ts";
 
 export interface StartOptions {
   /** The program; `homing` on the PATH where it is not given. */
@@ -45,18 +23,6 @@ export interface StartOptions {
   onExit?: (code: number | null, signal: string | null) => void;
   /** How long the process may take to greet; 30 s. */
   startTimeoutMs?: number;
-}
-
-export interface Progress {
-  done: number;
-  total: number;
-}
-
-export interface InvokeOptions {
-  /** Takes the request back: CANCELED, or TIMEOUT where the signal is one of `AbortSignal.timeout`. */
-  signal?: AbortSignal;
-  /** Told now and then how far a long request is (`embedding:reindex`). */
-  onProgress?: (progress: Progress) => void;
 }
 
 export interface Greeting {
@@ -82,7 +48,6 @@ interface Incoming {
 
 const NEWLINE = 0x0a;
 const KEPT_LOG_LINES = 20;
-const counted: ReadonlySet<string> = new Set(CHANNELS_WITH_OFFSETS);
 
 export class HomingClient {
   /** What Homing said when it was greeted: its version, its channels, its limits. */
@@ -160,12 +125,10 @@ export class HomingClient {
     request: Channels[Name]["request"],
     options: InvokeOptions = {},
   ): Promise<Envelope<Channels[Name]["response"]>> {
-    const params = counted.has(channel) ? { offsetUnit: "utf-16", ...request } : request;
     try {
-      return checked(channel, await this.#call(channel, params, options));
+      return checked(channel, await this.#call(channel, asked(channel, request), options));
     } catch (error) {
-      if (!(error instanceof HomingError)) throw error;
-      return { ok: false, error: { code: error.code, message: error.message, details: error.details } };
+      return refused(error);
     }
   }
 
@@ -235,23 +198,6 @@ export class HomingClient {
     this.#gone ??= new HomingError({ code, message, details: { log: [...this.#log] } });
     for (const id of [...this.#waiting.keys()]) this.#settle(id)?.reject(this.#gone);
   }
-}
-
-/** The envelope, where it is one and holds what the channel answers with; an error that says what is wrong elsewhere. */
-function checked<Name extends ChannelName>(channel: Name, answer: unknown): Envelope<Channels[Name]["response"]> {
-  const envelope = answer as Envelope<Channels[Name]["response"]>;
-  const shape = envelope?.ok === false ? "ChannelError" : RESPONSES[channel];
-  const inside = envelope?.ok === false ? envelope.error : envelope?.data;
-  const wrong = typeof envelope?.ok === "boolean" ? mismatch(inside, { $ref: shape }, SHAPES) : "it is no envelope";
-  if (wrong === undefined) return envelope;
-  const message = `the answer of ${channel} is not what it should be: ${wrong}; use a client of the same version`;
-  return { ok: false, error: { code: "PROTOCOL_ERROR", message, details: { channel } } };
-}
-
-function takenBack(signal: AbortSignal): HomingError {
-  const late = (signal.reason as { name?: string } | undefined)?.name === "TimeoutError";
-  const message = late ? "no answer before the time was up" : "the request was canceled";
-  return new HomingError({ code: late ? "TIMEOUT" : "CANCELED", message, details: {} });
 }
 
 function protocolError(error: NonNullable<Incoming["error"]>): HomingError {

@@ -1,7 +1,4 @@
-"""Hits as LangChain documents: which file each came from, two lists of them fused, and LangChain's own types.
-
-langchain-core is the one library this package stands on; where it is missing, the extra that brings it is named.
-"""
+"""Hits as LangChain documents: which file each came from, and two lists of them fused."""
 
 from __future__ import annotations
 
@@ -9,28 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from langchain_core.documents import Document
+
 from homing.engine.ranking import DEFAULT_K, Ranking, rrf
-from homing.errors import InvalidArgument, MissingExtra
+from homing.errors import InvalidArgument
 from homing.records import Hit, LegShare, Retrieved
-
-try:
-    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
-    from langchain_core.documents import Document
-    from langchain_core.embeddings import Embeddings
-    from langchain_core.retrievers import BaseRetriever
-except ModuleNotFoundError as error:
-    raise MissingExtra(
-        "a LangChain retriever needs langchain-core; run: pip install 'homing[langchain]'",
-        details={"extra": "langchain"},
-    ) from error
-
-__all__ = [
-    "AsyncCallbackManagerForRetrieverRun",
-    "BaseRetriever",
-    "CallbackManagerForRetrieverRun",
-    "Document",
-    "Embeddings",
-]
 
 FILE_KEYS = ("fileName", "file_name", "filename", "source")
 """Where the name of a file stands in the metadata; the first that is there counts."""

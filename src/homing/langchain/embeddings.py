@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.embeddings import Embeddings
+
 from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.errors import InvalidArgument
-from homing.langchain.documents import Embeddings
+from homing.frameworks import ForeignModel
 from homing.vectors import Matrix, Scale, normalise
 
 
@@ -83,3 +85,15 @@ def provider_of(embeddings: Any) -> EmbeddingProvider:
         "a retriever embeds its queries: give it embeddings=, an EmbeddingProvider (homing.open(…).embedder) "
         f"or LangChain Embeddings; got {type(embeddings).__name__}"
     )
+
+
+def model_of(embeddings: Any) -> EmbeddingProvider:
+    """What embeds the texts of a vector store: one of ours, or LangChain `Embeddings`, named by class and model."""
+    provider = provider_of(embeddings)
+    if not isinstance(provider, FromLangChain):
+        return provider
+    names = (getattr(embeddings, "model", None), getattr(embeddings, "model_name", None), type(embeddings).__name__)
+    name = next(one for one in names if isinstance(one, str) and one)
+    model = ForeignModel(f"langchain/{name}", embeddings.embed_documents, embeddings.embed_query)
+    model.scale = provider.scale
+    return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from homing.engine.ranking import DEFAULT_K
@@ -21,7 +21,7 @@ class HybridRetrieverOptions(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
     limit: int = Field(5, ge=1, le=1_000)
-    """How many documents come back."""
+    """How many documents come back; LangChain's own name for it, `k`, is taken as well."""
     min_similarity: float = Field(0.3, ge=-1, le=1)
     """What the vector leg must reach, on the scale of the embeddings: their cosine where they have none."""
     rrf_k: int = Field(DEFAULT_K, ge=0)
@@ -44,6 +44,15 @@ class HybridRetrieverOptions(BaseModel):
     """From how many milliseconds on a search is logged as slow."""
     log_query: bool = True
     """Whether logs and traces contain the query and its keywords; false keeps what people ask out of them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_k(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "k" not in given:
+            return given
+        if "limit" in given:
+            raise ValueError("k and limit are two names of one option; give one of them")
+        return {"limit" if name == "k" else name: value for name, value in given.items()}
 
     @classmethod
     def recommended(cls, **changes: Any) -> HybridRetrieverOptions:

@@ -10,16 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any, ClassVar
 
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr, ValidationError
 
 from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
 from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
 from homing.langchain.documents import (
-    AsyncCallbackManagerForRetrieverRun,
-    BaseRetriever,
-    CallbackManagerForRetrieverRun,
-    Document,
     as_document,
     capped,
     grouped,
@@ -27,9 +26,10 @@ from homing.langchain.documents import (
 )
 from homing.langchain.embeddings import provider_of
 from homing.langchain.options import HybridRetrieverOptions
-from homing.langchain.source import Place, UserSource, collection_of
+from homing.langchain.source import CollectionSource, Place, UserSource, collection_of
 from homing.langchain.table import calling_loop, table_of
 from homing.langchain.table_source import rows_of
+from homing.langchain.vector_store import HomingVectorStore
 from homing.records import Leg, Retrieved
 from homing.stores import arguments
 from homing.stores.store import Store
@@ -42,11 +42,12 @@ DEEPEST = 2_000
 class HybridRetriever(BaseRetriever):
     """Finds what one user's documents say about a query, by meaning and by keyword at once.
 
-    `vector_store` is any of Homing's stores (then with `embeddings`, and the `collection` to search) or
-    langchain-postgres' `PGVectorStore`. Whose a row is stands in its metadata, under `user_key`; a store that keeps
-    users apart by itself, as PostgreSQL does, knows it without. The user's condition is asked in the store, by both
-    legs; a filter can only narrow it. `options` is a HybridRetrieverOptions or a dict of its names; each of them can be
-    given as a keyword argument too, to the constructor and to `invoke`.
+    `vector_store` is any of Homing's stores (then with `embeddings`, and the `collection` to search), a
+    `HomingVectorStore` (which brings both), or langchain-postgres' `PGVectorStore`. Whose a row is stands in its
+    metadata, under `user_key`; a store that keeps users apart by itself, as PostgreSQL does, and a view for one user
+    know it without. The user's condition is asked in the store, by both legs; a filter can only narrow it. `options` is
+    a HybridRetrieverOptions or a dict of its names; each of them can be given as a keyword argument too, to the
+    constructor and to `invoke`.
 
     When one leg fails or is late, the other answers, the log says so, and the documents carry `degraded`. When both
     fail, `RetrievalFailed` has both causes.
@@ -184,7 +185,7 @@ def checked_user(user_id: Any) -> int | str:
 
 _KNOWN = ", ".join(HybridRetrieverOptions.model_fields)
 _OPTION_NAMES = frozenset(
-    set(HybridRetrieverOptions.model_fields)
+    {"k", *HybridRetrieverOptions.model_fields}
     | {field.alias for field in HybridRetrieverOptions.model_fields.values() if field.alias}
 )
 
@@ -232,14 +233,20 @@ def _failed(causes: Mapping[str, Exception]) -> RetrievalFailed:
 
 def place_of(vector_store: Any, user_id: int | str, *, embeddings: Any, collection: str, user_key: str) -> Place:
     """The rows of one user behind a vector store. Raises InvalidArgument for a store that cannot keep users apart."""
+    if isinstance(vector_store, HomingVectorStore):
+        provider = provider_of(vector_store.embeddings if embeddings is None else embeddings)
+        if vector_store.user:
+            view = vector_store.for_user(user_id)
+            return partial(CollectionSource, view.store, view.collection, None, provider, user_id)
+        return collection_of(vector_store.store, user_id, vector_store.collection, user_key, provider)
     if isinstance(vector_store, Store):
         return collection_of(vector_store, user_id, collection, user_key, provider_of(embeddings))
     table = table_of(vector_store)
     if table is not None:
         return rows_of(table, user_id, user_key, provider_of(table.embeddings if embeddings is None else embeddings))
     raise InvalidArgument(
-        "a HybridRetriever searches a store of homing or langchain-postgres' PGVectorStore: both legs name the user "
-        f"where the rows are, which a {type(vector_store).__name__} cannot be asked for"
+        "a HybridRetriever searches a store of homing, a HomingVectorStore or langchain-postgres' PGVectorStore: "
+        f"both legs name the user where the rows are, which a {type(vector_store).__name__} cannot be asked for"
     )
 
 

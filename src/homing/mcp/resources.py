@@ -45,7 +45,7 @@ class Resources:
         """The body of a skill's SKILL.md."""
         call = self._call(ctx)
         with _resource_errors():
-            keys = _keys(call.app.skills.list_skills())
+            keys = skill_keys(call.app.skills.list_skills())
             return get_skill(call, OfSkill(id=next((one for one, key in keys.items() if key == skill), skill))).body
 
     def document(self, project: str, document: str, ctx: Context) -> str:
@@ -80,13 +80,24 @@ class Resources:
         return Call(app, app, scope="read")
 
 
-def _keys(skills: Sequence[Skill]) -> Mapping[str, str]:
+def skill_keys(skills: Sequence[Skill]) -> Mapping[str, str]:
     """The last part of each skill's address, by id: its name, with a few letters more where several share it."""
     shared = Counter(skill.name for skill in skills)
     return {
         skill.id: skill.name if shared[skill.name] == 1 else f"{skill.name}~{text_hash(skill.id)[:8]}"
         for skill in skills
     }
+
+
+def versions(access: Access) -> dict[str, Any]:
+    """What tells one state of each resource from another, by its address."""
+    skills = access.app.skills.list_skills()
+    keys = skill_keys(skills)
+    found: dict[str, Any] = {skill_uri(keys[one.id]): one.metadata.get("indexedAt") for one in skills}
+    for project in access.app.documents.projects():
+        for document in access.app.documents.documents(project.id):
+            found[document_uri(project.id, document.id)] = (document.updated_at, document.characters)
+    return found
 
 
 def _everything(access: Access) -> Iterator[Resource]:
@@ -96,7 +107,7 @@ def _everything(access: Access) -> Iterator[Resource]:
         # The engine of the skills is not installed; documents are there all the same.
         log.info("skills are not listed: %s", error)
         skills = []
-    keys = _keys(skills)
+    keys = skill_keys(skills)
     for skill in skills:
         yield Resource(
             uri=skill_uri(keys[skill.id]),

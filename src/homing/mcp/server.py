@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp_types import Annotations
+from mcp_types import Annotations, SetLevelRequestParams
 
-from homing.mcp.resources import MARKDOWN, PLAIN, WRITTEN_BY_OTHERS, Resources
+from homing.mcp.changes import INTERVAL, Changes, logged, set_level
+from homing.mcp.prompts import Prompts
+from homing.mcp.resources import MARKDOWN, PLAIN, WRITTEN_BY_OTHERS, Resources, versions
 from homing.mcp.tools import Access, AccessOf, bound_tools, failed
 from homing.operations.addresses import DOCUMENT, SKILL
 
@@ -31,13 +33,16 @@ INSTRUCTIONS = (
 _KEYS = ResourceSecurity(exempt_params=frozenset({"skill", "project", "document"}))
 
 
-def mcp_server(app: Homing | AccessOf) -> MCPServer[Any]:
+def mcp_server(app: Homing | AccessOf, *, interval: float = INTERVAL) -> MCPServer[Any]:
     """An MCP server over a data folder, or over the one that a function gives for each request.
 
-    The server leaves the app open, and the logging of the process as it is.
+    The server leaves the app open, and the logging of the process as it is. Of one folder it tells its clients what
+    changes, looking every `interval` seconds while somebody wants to know.
     """
     access_of = app if callable(app) else _always(Access(app))
     resources = Resources(access_of)
+    # Requests that stand for themselves, each of another user perhaps, leave nobody to tell.
+    changes = None if callable(app) else Changes(lambda: versions(Access(app)), interval)
     with _logging_left_alone():
         from homing import __version__
 
@@ -48,8 +53,14 @@ def mcp_server(app: Homing | AccessOf) -> MCPServer[Any]:
             version=__version__,
             resource_security=_KEYS,
             tools=bound_tools(access_of),
-            middleware=[_coded, resources.listing],
+            lifespan=changes.watching if changes else None,
+            subscriptions=changes or False,
+            middleware=[_coded, logged, resources.listing, *([changes.listed] if changes else [])],
         )
+    if changes:
+        changes.add_to(server)
+    server._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
+    Prompts(access_of).add_to(server)
     assistant = Annotations(audience=["assistant"])
     server.resource(
         SKILL,

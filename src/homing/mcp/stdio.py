@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.stdio import stdio_server
 
 from homing.errors import HomingError
 from homing.mcp.server import mcp_server
@@ -48,7 +50,10 @@ def serve(app: Homing) -> None:
 async def _serve(server: MCPServer[Any], app: Homing) -> None:
     async with anyio.create_task_group() as beside:
         beside.start_soon(anyio.to_thread.run_sync, _warm, app)
-        await server.run_stdio_async()
+        handlers = server._lowlevel_server
+        options = handlers.create_initialization_options(NotificationOptions(resources_changed=True))
+        async with stdio_server() as (read, write):
+            await handlers.run(read, write, options)
 
 
 def _embed_what_waits(app: Homing) -> None:
