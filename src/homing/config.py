@@ -84,6 +84,16 @@ class SearchSettings(Section):
     deadline: float = Field(5.0, gt=0, description="seconds that an answer waits for a leg")
 
 
+class FileSettings(Section):
+    """What reading one file (pdf, docx, xlsx, epub) may take; it is read by a process of its own, which then ends."""
+
+    seconds: float = Field(60.0, gt=0, description="seconds until the reading of a file is given up")
+    cpu_seconds: float = Field(30.0, ge=1, description="seconds of processor time for one file")
+    memory: int = Field(1024 * 1024 * 1024, ge=16 * 1024 * 1024, description="bytes of memory for one file")
+    at_once: int = Field(4, ge=1, description="files that a server reads at the same time")
+    per_user: int = Field(2, ge=1, description="files of one user among these; the others wait for their turn")
+
+
 class ServerSettings(Section):
     """How `homing serve` listens, and what it takes from one caller."""
 
@@ -113,6 +123,7 @@ class Settings(Section):
     proxy: str = Field("", description="HTTP proxy for remote providers; `HTTPS_PROXY` counts where this is not set")
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
+    files: FileSettings = FileSettings()
     server: ServerSettings = ServerSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
 

@@ -42,6 +42,7 @@
     │   ├── FileEncrypted            FILE_ENCRYPTED                it has a password, or is protected
     │   ├── FileWithoutText          FILE_WITHOUT_TEXT             it is empty, or scanned pages without text
     │   ├── FileTooLarge             FILE_TOO_LARGE                beyond a limit, as it is or when unpacked
+    │   ├── FileTooCostly            FILE_TOO_COSTLY               reading it took too long, or too much memory
     │   ├── FileUnsafe               FILE_UNSAFE                   it declares what would expand without end
     │   └── FileDamaged              FILE_DAMAGED                  broken, or not what its name says
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
@@ -328,6 +329,12 @@ class FileTooLarge(FileUnreadable):
     """The file is beyond a limit, as it is or when unpacked; `details["limit"]` says which."""
 
     code = "FILE_TOO_LARGE"
+
+
+class FileTooCostly(FileUnreadable):
+    """Reading it used up its budget; `details["of"]` is `time`, `cpu` or `memory`."""
+
+    code = "FILE_TOO_COSTLY"
 
 
 class FileUnsafe(FileUnreadable):

@@ -19,6 +19,7 @@ _CHINESE: Mapping[str, str] = {
     "EMBEDDING_FAILED": "模型没能算出向量，请稍后再试，或在“模型”里换一个",
     "FILE_DAMAGED": "文件已损坏，请换一份完好的",
     "FILE_ENCRYPTED": "文件有密码，请先解除密码再上传",
+    "FILE_TOO_COSTLY": "读这个文件太费时间或内存，已停止；请拆开或另存后再试",
     "FILE_TOO_LARGE": "文件太大，请拆开后再上传",
     "FILE_UNREADABLE": "读不了这个文件，请换一份再试",
     "FILE_UNSAFE": "文件展开后大得不合理，已拒绝",

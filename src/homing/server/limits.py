@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from homing.config import ServerSettings
+from homing.config import FileSettings, ServerSettings
 from homing.errors import BodyTooLarge, InvalidArgument, Overloaded, TooManyRequests
 from homing.server.metrics import Metrics
 
@@ -65,6 +66,43 @@ class ConcurrencyLimit:
         finally:
             self._waiting -= 1
             self._metrics.waiting.dec()
+
+
+class FileTurns:
+    """`at_once` files are read at the same time, `per_user` of one user among them, and `waiting` of that user wait.
+
+    So who sends many files that take long to read keeps nobody else from being served.
+    """
+
+    def __init__(self, settings: FileSettings, *, waiting: int, patience: float) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._waiting = waiting
+        self._places = asyncio.Semaphore(settings.at_once)
+        self._users: dict[str, tuple[asyncio.Semaphore, int]] = {}
+
+    @asynccontextmanager
+    async def of(self, user: str) -> AsyncIterator[None]:
+        """A user's turn, for as long as the block lasts. Raises Overloaded."""
+        own, inside = self._users.get(user, (asyncio.Semaphore(self._settings.per_user), 0))
+        if inside >= self._settings.per_user + self._waiting:
+            raise Overloaded(f"{inside} of your files are waiting already; come back later", retry_after=5)
+        self._users[user] = own, inside + 1
+        try:
+            async with AsyncExitStack() as held:
+                try:
+                    async with asyncio.timeout(self._patience):
+                        await held.enter_async_context(own)
+                        await held.enter_async_context(self._places)
+                except TimeoutError:
+                    raise Overloaded(
+                        f"other files are being read for more than {self._patience:g} s; come back later", retry_after=5
+                    ) from None
+                yield
+        finally:
+            own, inside = self._users.pop(user)
+            if inside > 1:
+                self._users[user] = own, inside - 1
 
 
 MAX_CALLERS = 10_000
