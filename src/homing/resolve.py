@@ -7,10 +7,10 @@ from homing.database.lazy import LazyDatabase
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import Backend, ProviderEntry, resolve_backend
-from homing.embedders.secret import Secret
 from homing.errors import ConfigError
 from homing.models.choice import Models
 from homing.models.manager import AdapterOptions
+from homing.secret import Secret
 
 CACHE = "cache.db"
 

@@ -9,7 +9,6 @@ from typing import Any
 from homing.database import Database, Transaction
 from homing.database.database import T, Work
 from homing.embedders.model_folder import BUNDLED, ModelFolder
-from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, NotFound
 from homing.models.records import (
     COMPONENT,
@@ -23,6 +22,7 @@ from homing.models.records import (
     Snapshot,
     SnapshotCache,
 )
+from homing.secret import Secret
 
 
 class LLMConfigService:

@@ -15,10 +15,10 @@ from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.provider import Calibrated, EmbeddingProvider, Kind
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
 from homing.embedders.resilient import QUERY_DEADLINE, Resilient
-from homing.embedders.secret import Secret
 from homing.errors import ConfigError, InvalidArgument, ModelNotReady, NotFound, UnknownProvider
 from homing.models.config_service import LLMConfigService
 from homing.models.records import LOCAL, LLMModel, LLMProvider, ModelConfig
+from homing.secret import Secret
 from homing.vectors import Matrix, Scale, Vector
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
