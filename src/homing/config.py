@@ -104,6 +104,17 @@ class ServerSettings(Section):
     )
     cors_origins: tuple[str, ...] = Field((), description="web pages of other origins that may call it")
     max_body: int = Field(16 * 1024 * 1024, ge=1024, description="bytes that one request may send")
+    header_bytes: int = Field(32 * 1024, ge=1024, description="bytes that the headers of one request may have")
+    header_count: int = Field(100, ge=8, description="headers that one request may have")
+    header_timeout: float = Field(10.0, gt=0, description="seconds until the headers of a request must be there")
+    body_timeout: float = Field(60.0, gt=0, description="seconds until its body must be there, or an answer be taken")
+    connections: int = Field(1000, ge=4, description="connections at the same time; idle ones make room for new ones")
+    connections_per_address: int = Field(256, ge=1, description="connections of one address among these")
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; of no others"
+    )
+    cert: str = Field("", description="PEM file with a certificate: the server then speaks HTTPS")
+    key: str = Field("", description="PEM file with the private key of the certificate")
     rate: float = Field(0.0, ge=0, description="requests a second that one token or address may make; 0 is no limit")
     burst: int = Field(50, ge=1, description="requests that may come at once before `rate` counts")
     concurrent: int = Field(8, ge=1, le=1000, description="requests worked on at the same time")

@@ -35,6 +35,8 @@
     │   ├── Forbidden                FORBIDDEN                     the token, the host or the origin may not do this
     │   ├── Conflict                 CONFLICT                      something under way, or set elsewhere, is against it
     │   ├── BodyTooLarge             BODY_TOO_LARGE                more was sent than is taken
+    │   ├── HeadersTooLarge          HEADERS_TOO_LARGE             more or longer headers than are taken
+    │   ├── RequestTimeout           REQUEST_TIMEOUT               the request did not arrive in time
     │   ├── TooManyRequests          TOO_MANY_REQUESTS             this caller asks too often; says when to come back
     │   └── Overloaded               OVERLOADED                    all callers together do; says when to come back
     ├── FileUnreadable               FILE_UNREADABLE               a file cannot be turned into text
@@ -287,6 +289,18 @@ class BodyTooLarge(Refused):
     """More was sent than is taken."""
 
     code = "BODY_TOO_LARGE"
+
+
+class HeadersTooLarge(Refused):
+    """The headers of a request are more, or longer, than is taken."""
+
+    code = "HEADERS_TOO_LARGE"
+
+
+class RequestTimeout(Refused):
+    """A request did not arrive, or its answer was not taken, within the time for that."""
+
+    code = "REQUEST_TIMEOUT"
 
 
 class TooManyRequests(Refused):

@@ -105,7 +105,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     served.add_exception_handler(HTTPException, answer_http)
     # The last to be added is the first to see a request.
     served.add_middleware(ConcurrencyLimit, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
-    served.add_middleware(BodyLimit, most=settings.max_body)
+    served.add_middleware(BodyLimit, most=settings.max_body, seconds=settings.body_timeout)
     served.add_middleware(Addresses)
     served.add_middleware(Authentication, service=service)
     if settings.cors_origins:

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from homing.config import FileSettings, ServerSettings
-from homing.errors import BodyTooLarge, InvalidArgument, Overloaded, TooManyRequests
+from homing.errors import BodyTooLarge, Overloaded, RequestTimeout, TooManyRequests
 from homing.server.metrics import Metrics
 
 
@@ -42,8 +42,16 @@ class ConcurrencyLimit:
             return
         await self._enter()
         self._metrics.working.inc()
+
+        async def taken(message: Message) -> None:
+            # Who does not read the answer gives the place back.
+            try:
+                await asyncio.wait_for(send(message), self._settings.body_timeout)
+            except TimeoutError:
+                raise RequestTimeout("the answer was not read in time; ask again") from None
+
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, taken)
         finally:
             self._metrics.working.dec()
             self._places.release()
@@ -137,19 +145,16 @@ class RateLimit:
             )
 
 
-SECONDS = 60.0
-"""How long a body may take to arrive."""
-
-
 class BodyLimit:
     """Reads a body whole before anything works on it: at most `most` bytes, in pieces or not.
 
     So a caller that sends slowly, or for ever, holds no place among the requests that are worked on.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp, *, most: int, seconds: float) -> None:
         self._app = app
         self._most = most
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -159,9 +164,9 @@ class BodyLimit:
         if length.isdigit() and int(length) > self._most:
             raise self._too_large()
         try:
-            body = await asyncio.wait_for(self._read(receive), SECONDS)
+            body = await asyncio.wait_for(self._read(receive), self._seconds)
         except TimeoutError:
-            raise InvalidArgument(f"the body did not arrive within {SECONDS:g} s; send it again") from None
+            raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s; send it again") from None
         if body is None:
             return
         given: Message | None = {"type": "http.request", "body": body, "more_body": False}
