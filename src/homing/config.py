@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from homing.errors import ConfigError
+from homing.errors import ConfigError, hide_passwords
 
 FILE = "homing.toml"
 PREFIX = "HOMING_"
@@ -164,7 +164,7 @@ class Loaded:
         """Every effective value as (key, value, source), with secrets masked."""
         for keys, value in _flatten(self.settings.model_dump(mode="json")):
             key = ".".join(keys)
-            yield key, value if isinstance(value, str) else str(value), self.sources.get(key, "default")
+            yield key, hide_passwords(value if isinstance(value, str) else str(value)), self.sources.get(key, "default")
 
 
 def load(

@@ -54,19 +54,31 @@ A message says what failed, on what, and what to do next. It never contains a ke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]+@|([?&](?:password|passwd|api_?key|token)=)[^&\s]+", re.IGNORECASE)
+
+
+def hide_passwords(text: str) -> str:
+    """The text with the passwords of URLs in it masked: those of stores, proxies and APIs."""
+    if "://" not in text:
+        return text
+    return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[2] is None else f"{found[2]}***", text)
+
 
 class HomingError(Exception):
-    """The root of the tree. `code` is stable; `details` is plain data for programs."""
+    """The root of the tree. `code` is stable; `details` is plain data for programs. No URL in it has a password."""
 
     code: ClassVar[str] = "HOMING_ERROR"
 
     def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.details: dict[str, Any] = dict(details or {})
+        self.message = hide_passwords(message)
+        super().__init__(self.message)
+        self.details: dict[str, Any] = {
+            name: hide_passwords(value) if isinstance(value, str) else value for name, value in (details or {}).items()
+        }
 
 
 class InvalidArgument(HomingError):

@@ -20,6 +20,7 @@ from pathlib import Path
 import apsw
 
 from homing.database.database import Step, Transaction
+from homing.database.private import FILE, close, private_folder
 from homing.errors import InvalidArgument, StoreCorrupt, StoreReadOnly, StoreTooNew, StoreTooOld
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,9 @@ def prepare_folder(path: Path) -> None:
     if path.is_dir():
         raise InvalidArgument(f"{path} is a folder; give the path of a file in it, like {path / 'homing.db'}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
+        for suffix in ("", "-wal", "-shm"):
+            close(Path(f"{path}{suffix}"), FILE)
     except OSError as error:
         raise StoreReadOnly(
             f"the folder {path.parent} cannot be created: {error.strerror}", details={"path": str(path)}
