@@ -84,7 +84,8 @@ def cause(ask: Callable[[str], Any], address: str) -> str:
 
 @pytest.mark.parametrize("packing", ["gzip", "deflate", "identity"])
 def test_a_packed_answer_is_read(packing: str) -> None:
-    packed = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}[packing]
+    packings: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}
+    packed = packings[packing]
     with answering(packed(VECTOR), packing) as address:
         assert embed(address).shape == (1, 512)
     with answering(packed(REPLY), packing) as address:

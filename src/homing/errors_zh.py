@@ -46,7 +46,7 @@ _CHINESE: Mapping[str, str] = {
     "REQUEST_TIMEOUT": "请求没有在规定的时间内传完，请重新发送",
     "RETRIEVAL_FAILED": "搜索没有成功，请稍后再试",
     "STORE_BUSY": "数据库正被占用，请稍后再试",
-    "STORE_CORRUPT": "数据已损坏，请运行 homing doctor",
+    "STORE_CORRUPT": "数据已损坏，请运行 homing repair 修复，或恢复备份",
     "STORE_ERROR": "数据库出错，请运行 homing doctor 查看原因",
     "STORE_READ_ONLY": "数据文件夹只能读，请改成可写",
     "STORE_TOO_NEW": "数据是更新的版本写的，请升级 Homing",

@@ -6,8 +6,8 @@ import logging
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -40,7 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def commands(group: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+def commands(group: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     if not isinstance(group, typer.core.TyperGroup):
         return [path]
     return [found for name, one in group.commands.items() for found in commands(one, (*path, name))]

@@ -45,7 +45,13 @@ _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 
 def prepare_folder(path: Path) -> None:
     """Make the folder that a file is to be in."""
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except PermissionError as error:
+        raise StoreReadOnly(
+            f"{path} cannot be read: {error.strerror}; it belongs to another user", details={"path": str(path)}
+        ) from error
+    if is_folder:
         raise InvalidArgument(f"{path} is a folder; give the path of a file in it, like {path / 'homing.db'}")
     try:
         private_folder(path.parent)
