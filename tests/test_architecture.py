@@ -21,7 +21,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
     frozenset({"vectors", "errors_zh"}),
     frozenset({"records", "legs", "database", "progress"}),
-    frozenset({"text", "on_search"}),
+    frozenset({"text", "on_search", "secret"}),
+    frozenset({"http"}),
     frozenset({"embedders", "stores", "chat", "files"}),
     frozenset({"config", "buffer"}),
     frozenset({"engine"}),
@@ -56,7 +57,7 @@ ADAPTER_LIBRARIES = frozenset(
         "lxml",
     }
 )
-ADAPTERS = frozenset({"database", "embedders", "stores", "chat", "files"})
+ADAPTERS = frozenset({"http", "database", "embedders", "stores", "chat", "files"})
 
 
 def part_of(path: Path) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.engine.engine import Engine
+    from homing.files import Limits
     from homing.knowledge import KnowledgeBase
     from homing.memory.memory import Memory
     from homing.models.choice import Models
@@ -164,7 +165,15 @@ class Homing:
         """Projects of documents, searched by paragraph while they are being written."""
         from homing.documents.service import DocumentService
 
-        return DocumentService(self.engine, hybrid=self.search_options)
+        return DocumentService(self.engine, hybrid=self.search_options, limits=self.file_limits)
+
+    @property
+    def file_limits(self) -> Limits:
+        """What reading one file may take."""
+        from homing.files import Limits
+
+        files = self.settings.files
+        return Limits(seconds=files.seconds, cpu_seconds=files.cpu_seconds, memory=files.memory)
 
     def knowledge(self, user: str | int | None = None) -> KnowledgeBase:
         """The knowledge base of one user; without a user, of whose folder this is.
@@ -189,13 +198,16 @@ class Homing:
                 options=hybrid,
                 namespace=Namespace(),
                 documents=lambda: self.documents,
+                limits=self.file_limits,
             )
 
         def documents() -> DocumentService:
             return DocumentService(named.engine.for_user(name)) if apart else DocumentService(self.engine, owner=name)
 
         store = named.store if apart else self.store
-        return KnowledgeBase(name, store=store, embedder=self.models, options=hybrid, documents=documents)
+        return KnowledgeBase(
+            name, store=store, embedder=self.models, options=hybrid, documents=documents, limits=self.file_limits
+        )
 
     @cached_property
     def _reader(self) -> OpenAILLM | OllamaLLM | None:

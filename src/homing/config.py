@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from homing.errors import ConfigError
+from homing.errors import ConfigError, hide_passwords
 
 FILE = "homing.toml"
 PREFIX = "HOMING_"
@@ -96,6 +96,16 @@ class DevicesSettings(Section):
     deadline: float = Field(1.0, gt=0, description="seconds that the chat model may take before the rules answer")
 
 
+class FileSettings(Section):
+    """What reading one file (pdf, docx, xlsx, epub) may take; it is read by a process of its own, which then ends."""
+
+    seconds: float = Field(60.0, gt=0, description="seconds until the reading of a file is given up")
+    cpu_seconds: float = Field(30.0, ge=1, description="seconds of processor time for one file")
+    memory: int = Field(1024 * 1024 * 1024, ge=16 * 1024 * 1024, description="bytes of memory for one file")
+    at_once: int = Field(4, ge=1, description="files that a server reads at the same time")
+    per_user: int = Field(2, ge=1, description="files of one user among these; the others wait for their turn")
+
+
 class ServerSettings(Section):
     """How `homing serve` listens, and what it takes from one caller."""
 
@@ -106,6 +116,17 @@ class ServerSettings(Section):
     )
     cors_origins: tuple[str, ...] = Field((), description="web pages of other origins that may call it")
     max_body: int = Field(16 * 1024 * 1024, ge=1024, description="bytes that one request may send")
+    header_bytes: int = Field(32 * 1024, ge=1024, description="bytes that the headers of one request may have")
+    header_count: int = Field(100, ge=8, description="headers that one request may have")
+    header_timeout: float = Field(10.0, gt=0, description="seconds until the headers of a request must be there")
+    body_timeout: float = Field(60.0, gt=0, description="seconds until its body must be there, or an answer be taken")
+    connections: int = Field(1000, ge=4, description="connections at the same time; idle ones make room for new ones")
+    connections_per_address: int = Field(256, ge=1, description="connections of one address among these")
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; of no others"
+    )
+    cert: str = Field("", description="PEM file with a certificate: the server then speaks HTTPS")
+    key: str = Field("", description="PEM file with the private key of the certificate")
     rate: float = Field(0.0, ge=0, description="requests a second that one token or address may make; 0 is no limit")
     burst: int = Field(50, ge=1, description="requests that may come at once before `rate` counts")
     concurrent: int = Field(8, ge=1, le=1000, description="requests worked on at the same time")
@@ -129,6 +150,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     devices: DevicesSettings = DevicesSettings()
+    files: FileSettings = FileSettings()
     server: ServerSettings = ServerSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="accounts with model providers, by name")
 
@@ -163,7 +185,7 @@ class Loaded:
         """Every effective value as (key, value, source), with secrets masked."""
         for keys, value in _flatten(self.settings.model_dump(mode="json")):
             key = ".".join(keys)
-            yield key, value if isinstance(value, str) else str(value), self.sources.get(key, "default")
+            yield key, hide_passwords(value if isinstance(value, str) else str(value)), self.sources.get(key, "default")
 
 
 def load(

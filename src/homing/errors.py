@@ -35,6 +35,8 @@
     │   ├── Forbidden                FORBIDDEN                     the token, the host or the origin may not do this
     │   ├── Conflict                 CONFLICT                      something under way, or set elsewhere, is against it
     │   ├── BodyTooLarge             BODY_TOO_LARGE                more was sent than is taken
+    │   ├── HeadersTooLarge          HEADERS_TOO_LARGE             more or longer headers than are taken
+    │   ├── RequestTimeout           REQUEST_TIMEOUT               the request did not arrive in time
     │   ├── TooManyRequests          TOO_MANY_REQUESTS             this caller asks too often; says when to come back
     │   └── Overloaded               OVERLOADED                    all callers together do; says when to come back
     ├── FileUnreadable               FILE_UNREADABLE               a file cannot be turned into text
@@ -42,6 +44,7 @@
     │   ├── FileEncrypted            FILE_ENCRYPTED                it has a password, or is protected
     │   ├── FileWithoutText          FILE_WITHOUT_TEXT             it is empty, or scanned pages without text
     │   ├── FileTooLarge             FILE_TOO_LARGE                beyond a limit, as it is or when unpacked
+    │   ├── FileTooCostly            FILE_TOO_COSTLY               reading it took too long, or too much memory
     │   ├── FileUnsafe               FILE_UNSAFE                   it declares what would expand without end
     │   └── FileDamaged              FILE_DAMAGED                  broken, or not what its name says
     └── RetrievalFailed              RETRIEVAL_FAILED              both legs of a search failed; `causes` has both
@@ -51,19 +54,31 @@ A message says what failed, on what, and what to do next. It never contains a ke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]+@|([?&](?:password|passwd|api_?key|token)=)[^&\s]+", re.IGNORECASE)
+
+
+def hide_passwords(text: str) -> str:
+    """The text with the passwords of URLs in it masked: those of stores, proxies and APIs."""
+    if "://" not in text:
+        return text
+    return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[2] is None else f"{found[2]}***", text)
+
 
 class HomingError(Exception):
-    """The root of the tree. `code` is stable; `details` is plain data for programs."""
+    """The root of the tree. `code` is stable; `details` is plain data for programs. No URL in it has a password."""
 
     code: ClassVar[str] = "HOMING_ERROR"
 
     def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.details: dict[str, Any] = dict(details or {})
+        self.message = hide_passwords(message)
+        super().__init__(self.message)
+        self.details: dict[str, Any] = {
+            name: hide_passwords(value) if isinstance(value, str) else value for name, value in (details or {}).items()
+        }
 
 
 class InvalidArgument(HomingError):
@@ -288,6 +303,18 @@ class BodyTooLarge(Refused):
     code = "BODY_TOO_LARGE"
 
 
+class HeadersTooLarge(Refused):
+    """The headers of a request are more, or longer, than is taken."""
+
+    code = "HEADERS_TOO_LARGE"
+
+
+class RequestTimeout(Refused):
+    """A request did not arrive, or its answer was not taken, within the time for that."""
+
+    code = "REQUEST_TIMEOUT"
+
+
 class TooManyRequests(Refused):
     """This caller asks too often."""
 
@@ -328,6 +355,12 @@ class FileTooLarge(FileUnreadable):
     """The file is beyond a limit, as it is or when unpacked; `details["limit"]` says which."""
 
     code = "FILE_TOO_LARGE"
+
+
+class FileTooCostly(FileUnreadable):
+    """Reading it used up its budget; `details["of"]` is `time`, `cpu` or `memory`."""
+
+    code = "FILE_TOO_COSTLY"
 
 
 class FileUnsafe(FileUnreadable):

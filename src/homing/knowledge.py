@@ -21,7 +21,7 @@ from homing.engine.search import HybridOptions, search
 from homing.engine.source import as_models
 from homing.errors import NotFound
 from homing.files import Limits
-from homing.progress import Progress
+from homing.progress import IsCanceled, Progress, never
 from homing.records import Hit, Metadata, Retrieved
 from homing.stores.arguments import checked_user
 from homing.stores.store import MultiUserStore, Store
@@ -73,9 +73,16 @@ class KnowledgeBase:
         user = self._store.user_id if isinstance(self._store, MultiUserStore) else ""
         return DocumentService(Engine(self._store, self._models, user=user, background=False), owner=self._own.owner)
 
-    def upload(self, source: Source, filename: str | None = None, *, progress: Progress | None = None) -> Uploaded:
+    def upload(
+        self,
+        source: Source,
+        filename: str | None = None,
+        *,
+        progress: Progress | None = None,
+        canceled: IsCanceled = never,
+    ) -> Uploaded:
         """Read a file (txt, md, pdf, docx, xlsx, epub) and keep its passages; see `DocumentService.upload`."""
-        return self._documents.upload(source, filename, limits=self._limits, progress=progress)
+        return self._documents.upload(source, filename, limits=self._limits, progress=progress, canceled=canceled)
 
     def search(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homing.config import ProviderSettings, Settings, refer
@@ -10,10 +11,11 @@ from homing.database.lazy import LazyDatabase
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import Backend, ProviderEntry, resolve_backend
-from homing.embedders.secret import Secret
 from homing.errors import ConfigError
 from homing.models.choice import Models
+from homing.models.keys import NAME, Keys
 from homing.models.manager import AdapterOptions
+from homing.secret import Secret
 
 CACHE = "cache.db"
 
@@ -35,8 +37,14 @@ def open_models(settings: Settings, database: LazyDatabase, embedder: EmbeddingP
 
     The database stays the caller's to close.
     """
+    keys = keys_of(settings)
     options = AdapterOptions(
-        refer, settings.models, settings.data / CACHE, settings.proxy, settings.embedding.query_deadline
+        keys.refer,
+        settings.models,
+        settings.data / CACHE,
+        settings.proxy,
+        settings.embedding.query_deadline,
+        keys.keep,
     )
     if embedder is not None:
         return Models(database, options, named=lambda: embedder, explicit=True)
@@ -47,6 +55,11 @@ def open_models(settings: Settings, database: LazyDatabase, embedder: EmbeddingP
         explicit=names_a_model(settings),
         embeds=bool(settings.embedding.provider_id or settings.embedding.provider),
     )
+
+
+def keys_of(settings: Settings) -> Keys:
+    """Where the keys of providers are: beside the file that their accounts are in, or nowhere here."""
+    return Keys(settings.database.with_name(NAME) if isinstance(settings.database, Path) else None, refer)
 
 
 def names_a_model(settings: Settings) -> bool:
@@ -73,7 +86,7 @@ def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProv
     remote = options.remote(
         backend.type,
         model=embedding.model,
-        api_key=Secret(refer(backend.api_key.reveal())),
+        api_key=Secret(options.refer(backend.api_key.reveal())),
         base_url=chosen.base_url if chosen else embedding.local.base_url,
         dimensions=embedding.dimensions,
     )

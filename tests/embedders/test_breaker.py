@@ -113,3 +113,12 @@ def test_threads_that_arrive_together_get_one_probe(clock: Clock) -> None:
 def test_nonsense_is_refused(options: dict[str, int]) -> None:
     with pytest.raises(InvalidArgument):
         Breaker(**options)  # type: ignore[arg-type]
+
+
+def test_a_provider_that_asks_for_an_hour_is_tried_again_after_five_minutes(clock: Clock) -> None:
+    breaker = Breaker(cool_down=1, clock=clock)
+    breaker.failed(retry_after=3600)
+    clock.now += 299
+    assert not breaker.permit()
+    clock.now += 2
+    assert breaker.permit()

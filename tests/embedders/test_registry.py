@@ -11,8 +11,8 @@ import homing.embedders
 from homing.embedders.ollama import OllamaProvider
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, PROVIDERS, Backend, ProviderEntry, create
-from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, UnknownProvider
+from homing.secret import Secret
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)

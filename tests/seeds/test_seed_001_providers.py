@@ -11,8 +11,8 @@ import sqlite_vec  # type: ignore[import-untyped]
 
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.registry import Backend, ProviderEntry, create, resolve_backend
-from homing.embedders.secret import Secret
 from homing.errors import UnknownProvider
+from homing.secret import Secret
 from homing.testing.loopback import LoopbackApi
 from homing.vectors import pack
 

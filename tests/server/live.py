@@ -14,10 +14,12 @@ from fastapi import FastAPI
 
 
 @contextmanager
-def live(served: FastAPI) -> Iterator[str]:
+def live(served: FastAPI, config: uvicorn.Config | None = None) -> Iterator[str]:
     """The address of an app that is being served; its lifespan runs."""
+    config = config or uvicorn.Config(served, log_config=None, lifespan="on")
+    config.timeout_graceful_shutdown = 2
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(served, log_config=None, lifespan="on", timeout_graceful_shutdown=2))
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
     thread.start()
     try:

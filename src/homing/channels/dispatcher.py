@@ -17,8 +17,9 @@ from homing.channels.messages import CHANNELS, BoundChannel, as_message
 from homing.errors import HomingError, NotFound
 from homing.on_search import OnSearch, ignore_search
 from homing.operations import Call
-from homing.operations.operation import Report, never, unreported
+from homing.operations.operation import Report, unreported
 from homing.operations.problems import refusal
+from homing.progress import never
 
 log = logging.getLogger(__name__)
 

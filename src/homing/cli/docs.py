@@ -38,7 +38,7 @@ def add(
     file: Annotated[Path | None, typer.Argument(help="The file to read; without it, standard input.")] = None,
 ) -> Answer:
     """Save a document. Only new and changed paragraphs are embedded."""
-    text = _piped() if file is None else _read(file)
+    text = _piped() if file is None else _read(call, file)
     saved = documents.save_document(
         call, checked(documents.DocumentSave, project=project, document=document, text=text)
     )
@@ -229,10 +229,10 @@ def _piped() -> str:
     return text
 
 
-def _read(file: Path) -> str:
+def _read(call: Call, file: Path) -> str:
     from homing.files import read_file
 
-    return read_file(file).text
+    return read_file(file, limits=call.app.file_limits).text
 
 
 def _check_project(call: Call, project: str) -> int:

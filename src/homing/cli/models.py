@@ -16,7 +16,7 @@ import typer
 from homing.cli.calls import Answer, answers, checked, group, nothing, required
 from homing.cli.lazy import models_in_use, reports
 from homing.cli.output import counted, note, print_table, progress, say
-from homing.errors import NotFound
+from homing.errors import NotFound, hide_passwords
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -328,5 +328,14 @@ def _ask_key(name: str) -> str:
 
 def _provider_out(provider: LLMProvider) -> ProviderOut:
     key = provider.api_key.reveal()
-    refers = key.startswith("${") and key.endswith("}")
-    return reports.ProviderOut.of(provider, key=key if refers or not key else "set")
+    refers = key.startswith("${") and key.endswith("}") and not key.startswith("${file:")
+    base_url = hide_passwords(provider.base_url)
+    return reports.ProviderOut.of(provider, key=key if refers or not key else "set", base_url=base_url)
+
+
+@providers.command(name="key")
+@answers("homing.cli.reports:ProviderOut")
+def set_key(call: Call, name: Annotated[str, typer.Argument(help="The name of the provider.")]) -> Answer:
+    """Set the key of a provider. It asks for it, or reads it from standard input; ${VARIABLE} is taken as well."""
+    changed = _provider_out(call.app.models.config.update_provider(name, api_key=_ask_key(name)))
+    return Answer(changed, lambda: say(f"{name} has a new key"))

@@ -186,6 +186,7 @@ class TokenCreated(Output):
     user: str
     scope: str
     note: str
+    expires: float | None
 
 
 class Setting(Output):

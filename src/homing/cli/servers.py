@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from homing.cli.reports import Served
     from homing.mcp.clients import Local
     from homing.operations import Call
+    from homing.server.tokens import NewToken
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ def run_server(
     port: Annotated[
         int | None, typer.Option(help="The port to listen on; 0 picks a free one.", min=0, max=65535)
     ] = None,
+    cert: Annotated[str | None, typer.Option(help="A certificate (PEM): serve HTTPS with it and --key.")] = None,
+    key: Annotated[str | None, typer.Option(help="The private key (PEM) of the certificate.")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
     log: Annotated[str, typer.Option(help="json, text, none, or auto: text on a terminal, else json.")] = "auto",
     log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log what people search for.")] = False,
@@ -59,6 +62,7 @@ def run_server(
 
     _log_to_stderr(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
+    given |= {"cert": cert, "key": key}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
     with open_app(data, settings=settings) as app:
 
@@ -234,6 +238,7 @@ def create(
     user: Annotated[str, typer.Option(help="Whose data it gives access to; `owner` owns the data folder.")] = "owner",
     scope: Annotated[str, typer.Option(help="read, write, or admin (also skills and models).")] = "write",
     purpose: Annotated[str, typer.Option("--note", help="What the token is for.")] = "",
+    expires: Annotated[str, typer.Option(help="How long it is valid: 12h, 30d, 52w; empty is for ever.")] = "",
 ) -> Answer:
     """Create a token and show it once. From then on, the server requires one."""
     from homing.operations.operation import SCOPES
@@ -242,8 +247,22 @@ def create(
     reach = next((one for one in SCOPES if one == scope), None)
     if reach is None:
         raise InvalidArgument(f"there is no scope {scope!r}; known: {', '.join(SCOPES)}")
-    made = Tokens(call.app.database).create(user, reach, purpose)
+    made = Tokens(call.app.database).create(user, reach, purpose, seconds=_seconds(expires))
+    return _created(made)
 
+
+@tokens.command()
+@answers("homing.cli.reports:TokenCreated")
+def rotate(
+    call: Call, token_id: Annotated[str, typer.Argument(help="The id that `list` shows.", metavar="ID")]
+) -> Answer:
+    """Give a token a new secret, shown once; the old one is worthless, and its time begins anew."""
+    from homing.server.tokens import Tokens
+
+    return _created(Tokens(call.app.database).rotate(token_id))
+
+
+def _created(made: NewToken) -> Answer:
     def show() -> None:
         say(made.secret)
         note(
@@ -251,7 +270,21 @@ def create(
             f"`homing tokens revoke {made.token.id}`."
         )
 
-    return Answer(reports.TokenCreated(token=made.secret, id=made.token.id, user=user, scope=scope, note=purpose), show)
+    one = made.token
+    shown = reports.TokenCreated(
+        token=made.secret, id=one.id, user=one.user, scope=one.scope, note=one.note, expires=one.expires
+    )
+    return Answer(shown, show)
+
+
+def _seconds(span: str) -> float | None:
+    """The seconds of `12h`, `30d` or `52w`; None where nothing is said."""
+    units = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
+    if not span:
+        return None
+    if span[-1] not in units or not span[:-1].isdecimal() or not int(span[:-1]):
+        raise InvalidArgument(f"{span!r} is no span of time; write it like 12h, 30d or 52w")
+    return float(int(span[:-1]) * units[span[-1]])
 
 
 @tokens.command(name="list")
@@ -261,11 +294,12 @@ def list_tokens(call: Call) -> Answer:
     from homing.server.tokens import Tokens
 
     found = Tokens(call.app.database).all()
-    rows = [
-        (one.id, one.user, one.scope, time.strftime("%Y-%m-%d %H:%M", time.localtime(one.created)), one.note)
-        for one in found
-    ]
-    headings = ("id", "user", "scope", "created", "note")
+
+    def at(moment: float | None) -> str:
+        return "never" if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+
+    rows = [(one.id, one.user, one.scope, at(one.created), at(one.expires), one.note) for one in found]
+    headings = ("id", "user", "scope", "created", "expires", "note")
     return Answer(found, lambda: print_table(headings, rows, empty=NO_TOKENS))
 
 

@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 
 import typer
 
-from homing.cli.calls import Answer, Data, answers, group
+from homing.cli.calls import Answer, Data, answers, embed_waiting, group
 from homing.cli.lazy import doctor, reports
 from homing.cli.output import console, counted, print_table, progress, say
 
 if TYPE_CHECKING:
     from homing.config import Settings
     from homing.database.postgres.server import LocalServer, ServerStatus
+    from homing.operations import Call
 
 config = group("config", "Settings, and where they were set.")
 store = group("store", "Move data from one store to another.")
@@ -70,6 +71,35 @@ def where(data: Data = None) -> Answer:
             say(f"settings from {found.config}")
 
     return Answer(found, show)
+
+
+@answers("homing.doctor.repairing:Repaired")
+def run_repair(call: Call) -> Answer:
+    """Make the indexes anew from the texts.
+
+    Mends a damaged keyword index, damaged compact copies of vectors, and vectors that are not what the model made;
+    texts that are damaged themselves are named. If something is left, the exit code is 1.
+    """
+    from homing.doctor.repairing import repair
+
+    engine = call.app.engine
+    done = repair(engine)
+
+    def pending() -> int:
+        return sum(engine.store.pending(one.name) for one in engine.store.collections())
+
+    waiting = embed_waiting(pending, engine.flush) if done.waiting else 0
+
+    def show() -> None:
+        say(f"{counted(done.texts, 'text')} indexed anew; {counted(len(done.found), 'problem')} before")
+        for one in done.found:
+            say(f"  {one}")
+        if waiting:
+            say(f"{counted(waiting, 'text')} wait for a vector")
+        for one in done.left:
+            say(f"left: {one}; save it again, or restore a backup")
+
+    return Answer(done, show, exit_code=1 if done.left else 0)
 
 
 @config.command(name="show")

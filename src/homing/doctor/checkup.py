@@ -14,12 +14,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from homing.config import Settings
-from homing.doctor.contents import remembered, stored, written
+from homing.doctor.contents import REPAIR, remembered, stored, written
 from homing.doctor.embedding import answers, configured, remote_unasked
 from homing.doctor.finding import Finding
+from homing.doctor.in_use import places, providers, working
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
-from homing.errors import HomingError
+from homing.errors import HomingError, hide_passwords
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
 from homing.stores.registry import open_store
@@ -42,17 +43,25 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[Finding]:
     """
     findings: list[Finding] = []
     for name, check in _checks(settings, live):
-        try:
-            findings += check()
-        except HomingError as error:
-            findings.append(Finding(name, "fail", f"{error.code}: {error.message}", _mend(error)))
-        except Exception as error:
-            findings.append(Finding(name, "fail", f"{type(error).__name__}: {error}", "report this as a bug"))
+        findings += _tried(name, check)
     return findings
+
+
+def _tried(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return check()
+    except HomingError as error:
+        return [Finding(name, "fail", f"{error.code}: {error.message}", _mend(error))]
+    except Exception as error:
+        return [Finding(name, "fail", hide_passwords(f"{type(error).__name__}: {error}"), "report this as a bug")]
 
 
 def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
     yield "versions", _versions
+    # Before anything is opened: that alone closes what was open to others.
+    seen = _tried("data", lambda: places(settings))
+    yield "data", lambda: seen
+    yield "providers", lambda: providers(settings)
     yield "embedding", lambda: configured(settings)
     if live:
         yield "embedding", lambda: answers(settings)
@@ -62,6 +71,7 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
         yield "model", lambda: _model(settings)
         yield "search", lambda: _search(settings)
     yield "data", lambda: stored(settings)
+    yield "in use", lambda: working(settings, ask_model=live or unasked is None)
     yield "memory", lambda: remembered(settings)
     yield "documents", lambda: written(settings)
 
@@ -137,4 +147,6 @@ def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> I
 def _mend(error: HomingError) -> str:
     if error.code == "MODEL_NOT_READY":
         return REINSTALL
+    if error.code == "STORE_CORRUPT":
+        return REPAIR
     return "homing config show" if error.code == "CONFIG_INVALID" else "see the message"

@@ -19,6 +19,7 @@ from homing.stores.store import CollectionInfo, Store, TellsSizes
 
 REINDEX_DOCUMENTS = "homing docs reindex"
 REINDEX_MEMORY = "homing memory reindex"
+REPAIR = "homing repair"
 SHOWN = 3
 """Disagreements that are named one by one."""
 LATE_SECONDS = 300
@@ -61,7 +62,7 @@ def _sizes(store: Store) -> Iterator[Finding]:
 def _integrity(store: Store) -> Iterator[Finding]:
     problems = store.check()
     for problem in problems:
-        yield Finding("database", "fail", problem, "restore a backup, or delete the data folder and index again")
+        yield Finding("database", "fail", problem, REPAIR)
     if not problems:
         yield Finding("database", "ok", "records, vectors and keywords agree", detail_zh="记录、向量和关键词一致")
 

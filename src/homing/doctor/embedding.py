@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from homing.config import EmbeddingSettings, Settings, refer
 from homing.doctor.finding import Finding, opened
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
-from homing.embedders.secret import Secret
 from homing.errors import ConfigError, DimensionMismatch, HomingError
 from homing.memory.content import COLLECTIONS
 from homing.resolve import embedding_backend, local_models, resolve_embedder
+from homing.secret import Secret
 
 CHECK = "embedding"
 VARIABLES = {"openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY", "dashscope": "DASHSCOPE_API_KEY"}

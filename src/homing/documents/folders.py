@@ -16,7 +16,7 @@ from homing.engine import Engine
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
 from homing.errors import FileUnreadable, InvalidArgument, MissingExtra, NotFound
-from homing.files import SUFFIXES, TEXT_SUFFIXES, read_file
+from homing.files import SUFFIXES, TEXT_SUFFIXES, Limits, read_file
 from homing.progress import Progress
 from homing.records import Hit, Retrieved
 from homing.text.decoding import NotText, decode_any
@@ -197,7 +197,9 @@ class Imported:
     chunks: int = 0
 
 
-def import_folder(folder: Path, save: Callable[[str, str], Saved], progress: Progress | None) -> Imported:
+def import_folder(
+    folder: Path, save: Callable[[str, str], Saved], progress: Progress | None, limits: Limits | None
+) -> Imported:
     """Save every readable file below a folder, named by its path there; one bad file never stops the others."""
     if not folder.exists():
         raise NotFound(f"there is no folder {folder}; name a folder with {', '.join(sorted(SUFFIXES))} files")
@@ -214,7 +216,7 @@ def import_folder(folder: Path, save: Callable[[str, str], Saved], progress: Pro
             progress(done, len(paths))
         name = path.relative_to(folder.resolve()).as_posix()
         try:
-            read = read_file(path)
+            read = read_file(path, limits=limits)
         except (FileUnreadable, NotFound, MissingExtra, InvalidArgument) as error:
             skipped.append(SkippedFile(name, error.code, error.message))
             continue

@@ -31,7 +31,7 @@ from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT, INTERACTIVE
 from homing.errors import InvalidArgument, StoreError
 from homing.files import Limits
-from homing.progress import Progress, no_progress
+from homing.progress import IsCanceled, Progress, never, no_progress
 from homing.records import Mode, Retrieved
 from homing.stores.arguments import checked_name, checked_text
 
@@ -54,6 +54,7 @@ class DocumentService:
         owner: str | None = None,
         hybrid: HybridOptions | None = None,
         settle: float = SETTLE,
+        limits: Limits | None = None,
     ) -> None:
         check_transactional(engine.store, "documents")
         engine.database.migrate(archive.COMPONENT, archive.STEPS)
@@ -61,6 +62,7 @@ class DocumentService:
         self._database = engine.database
         self._own = namespace_of(engine, owner)
         self._closed = False
+        self._limits = limits
         self._writer = Writer(engine, self._own, settle=settle)
         self._uploader = Uploader(engine, self._own, self._writer)
         self._reindexer = Reindexer(engine, self._own)
@@ -84,15 +86,16 @@ class DocumentService:
         *,
         limits: Limits | None = None,
         progress: Progress | None = None,
+        canceled: IsCanceled = never,
     ) -> Uploaded:
         """Read a file (txt, md, pdf, docx, xlsx, epub) and keep it as a document of the project `uploads`.
 
         It is cut into windows that overlap, and named by its file name; one of that name is replaced, in one step.
         Returns when it is embedded, or the model fails: then it is found by words, and embedded when the model is back.
-        Raises FileUnreadable for a file that cannot be read, and keeps what was there.
+        Raises FileUnreadable for a file that cannot be read, and keeps what was there. `canceled` ends the reading.
         """
         self._check_open()
-        return self._uploader.upload(source, filename, limits, progress or no_progress)
+        return self._uploader.upload(source, filename, limits or self._limits, progress or no_progress, canceled)
 
     def uploads(self) -> list[FileInfo]:
         """The files that were uploaded, by name."""
@@ -307,7 +310,11 @@ class DocumentService:
         background, behind what people type. `progress` hears how many files are done, of how many.
         """
         checked_name(project, "project")
-        return import_folder(Path(folder), lambda name, text: self.save(project, name, text, priority=IMPORT), progress)
+
+        def save(name: str, text: str) -> Saved:
+            return self.save(project, name, text, priority=IMPORT)
+
+        return import_folder(Path(folder), save, progress, self._limits)
 
     def waiting(self, project: str | None = None) -> int:
         """How many paragraphs wait for their vector: all, or those of a project."""

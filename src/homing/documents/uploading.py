@@ -17,7 +17,7 @@ from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument
 from homing.files import Limits, read_file
-from homing.progress import Progress, no_progress
+from homing.progress import IsCanceled, Progress, no_progress
 
 Source = str | os.PathLike[str] | bytes
 """A file: its path, or its content."""
@@ -62,10 +62,12 @@ class Uploader:
         self._collection = engine.collection(namespace.collection)
         self._writer = writer
 
-    def upload(self, source: Source, filename: str | None, limits: Limits | None, report: Progress) -> Uploaded:
+    def upload(
+        self, source: Source, filename: str | None, limits: Limits | None, report: Progress, canceled: IsCanceled
+    ) -> Uploaded:
         """Read a file and keep it; see `DocumentService.upload`."""
         name = file_name(filename if filename is not None else "" if isinstance(source, bytes) else os.fspath(source))
-        read = read_file(source, name, limits=limits, progress=report)
+        read = read_file(source, name, limits=limits, progress=report, canceled=canceled)
         before = self._row(name)
         about, planned = SourceFile.of(read, time.time()), lambda chunks: report(0, chunks)
         saved = self._writer.save(PROJECT, name, read.text, priority=INTERACTIVE, about=about, planned=planned)

@@ -15,7 +15,7 @@ from homing.documents.layout import PARAGRAPHS, WINDOWS, Stored, embedded_text
 from homing.documents.records import Namespace, SourceFile, record_of, records_of
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
-from homing.errors import InvalidArgument, NotFound
+from homing.errors import InvalidArgument, NotFound, StoreCorrupt
 from homing.records import VectorRecord
 from homing.text.tokens import tokens_ahead
 
@@ -93,7 +93,12 @@ class Writer:
         """
         asked = _SaveRequest(project, document, text, priority, about)
         for _ in range(TRIES):
-            row, stored = self._engine.database.read(lambda transaction: self._look(transaction, asked))
+            try:
+                row, stored = self._engine.database.read(lambda transaction: self._look(transaction, asked))
+            except StoreCorrupt:
+                # What it said is damaged; nothing of it is needed, for this is what it says now.
+                self.delete(project, document)
+                continue
             if row is not None and stored.text == text and row.cut == asked.cut(row):
                 return Saved(unchanged=ChunkIds(row.token, [held.numbers for held in stored.chunks]))
             # All that can be worked out is, before the database is locked.

@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 
+from homing.database.private import private_file, private_folder
 from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper, checked_texts
 from homing.errors import DimensionMismatch, HomingError, InvalidArgument, MalformedAnswer
 from homing.vectors import Matrix, Vector, pack
@@ -257,7 +258,8 @@ class VectorCache:
 
     def _open_or_rebuild(self) -> apsw.Connection | None:
         try:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            private_folder(Path(self._path).parent)
+            private_file(Path(self._path))
             return self._open()
         except (apsw.Error, OSError) as error:
             return self._replacement(error)

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, UnknownProvider
+from homing.secret import Secret
 
 PROVIDERS = {
     "openai": ("homing.embedders.openai", "OpenAIProvider"),

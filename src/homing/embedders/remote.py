@@ -10,11 +10,11 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
-from homing.embedders.http import JsonApi
 from homing.embedders.provider import Kind, checked_texts
-from homing.embedders.secret import Secret
 from homing.embedders.window import cut_to_tokens, estimate_tokens
 from homing.errors import DimensionMismatch, InvalidArgument, MalformedAnswer
+from homing.http import JsonApi
+from homing.secret import Secret
 from homing.text.decoding import without_surrogates
 from homing.vectors import Matrix, Scale
 

@@ -31,6 +31,8 @@ QUERY_DEADLINE = 0.8
 """Seconds that a person waits for a query to be embedded, before words answer alone."""
 FIRST_WAIT = 0.1
 MAX_WAIT = 10.0
+MAX_LEFT_ALONE = 300.0
+"""Seconds after which a provider is tried again, however long it asked to be left alone."""
 Circuit = Literal["closed", "half-open", "open"]
 
 
@@ -93,7 +95,7 @@ class Breaker:
             if self._probing:
                 self._pause = min(2 * self._pause, self._longest)
             if self._probing or self._failed_in_a_row >= self._failures:
-                self._open_until = self._clock() + max(self._pause, retry_after or 0.0)
+                self._open_until = self._clock() + max(self._pause, min(retry_after or 0.0, MAX_LEFT_ALONE))
             self._probing = False
 
 

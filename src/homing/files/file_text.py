@@ -66,7 +66,8 @@ class Limits:
     """What a file may have at most.
 
     `bytes` as it is stored; `unpacked` bytes of everything in it where it is an archive, and `member` bytes of one
-    member that is read as a whole; `members`, `pages` and `cells` by count; `characters` of text that come out.
+    member that is read as a whole; `members`, `pages` and `cells` by count; `characters` of text that come out. What is
+    not plain text is read by a process that may take `seconds`, of them `cpu_seconds` at work, and `memory` bytes.
     """
 
     bytes: int = 64 * MIB
@@ -76,6 +77,9 @@ class Limits:
     pages: int = 5_000
     cells: int = 5_000_000
     characters: int = 20_000_000
+    seconds: float = 60.0
+    cpu_seconds: float = 30.0
+    memory: int = 1024 * MIB
 
 
 class Counter:
@@ -100,7 +104,12 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"{name.partition('.')[0]} is not installed; install it with: pip install 'homing[files]'",
-            details={"extra": "files"},
-        ) from error
+        raise missing_library(name) from error
+
+
+def missing_library(name: str) -> MissingExtra:
+    """The error where a library is not installed."""
+    return MissingExtra(
+        f"{name.partition('.')[0]} is not installed; install it with: pip install 'homing[files]'",
+        details={"extra": "files"},
+    )

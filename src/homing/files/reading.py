@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 
 from homing.errors import (
@@ -16,12 +15,8 @@ from homing.errors import (
     NotFound,
     UnsupportedFile,
 )
-from homing.files.docx import read_docx
-from homing.files.epub import read_epub
 from homing.files.file_text import MIB, Counter, FileText, Format, Limits
-from homing.files.pdf import read_pdf
-from homing.files.xlsx import read_xlsx
-from homing.progress import Progress, no_progress
+from homing.progress import IsCanceled, Progress, never, no_progress
 from homing.text.decoding import NotText, decode_any
 
 _TEXT: dict[str, Format] = {
@@ -43,9 +38,6 @@ _INSTEAD = {
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".heic"), "run OCR on it and save the text"),
 }
 
-Reader = Callable[[bytes, str, Limits, Progress], FileText]
-READERS: Mapping[Format, Reader] = {"pdf": read_pdf, "docx": read_docx, "xlsx": read_xlsx, "epub": read_epub}
-"""Of the formats that are not plain text."""
 _WORD = re.compile(r"\w")
 
 
@@ -93,13 +85,17 @@ def read_file(
     *,
     limits: Limits | None = None,
     progress: Progress = no_progress,
+    canceled: IsCanceled = never,
 ) -> FileText:
     """The text of a file at a path, or of its bytes, for which `filename` says what they are.
 
-    `progress` is told of the pages of a PDF and the chapters of a book as they are read; what it raises ends that.
+    What is not plain text is read by a process of its own, which is killed when it takes more than `limits` allow.
+    `progress` is told of the pages of a PDF and the chapters of a book as they are read; what it raises ends that, and
+    so does `canceled`, which is asked while nothing happens.
 
     Raises FileUnreadable, in one of its kinds: UnsupportedFile, FileEncrypted, FileWithoutText, FileTooLarge,
-    FileUnsafe, FileDamaged; NotFound where there is no such file; MissingExtra where a library is not installed.
+    FileTooCostly, FileUnsafe, FileDamaged; NotFound where there is no such file; MissingExtra where a library is not
+    installed.
     """
     limits = limits or Limits()
     if isinstance(source, bytes):
@@ -114,8 +110,12 @@ def read_file(
     if not content.strip():
         raise FileWithoutText(f"{name} is empty", details={"filename": name})
     form = format_of(name, content)
-    reader = READERS.get(form)
-    read = _plain(content, name, form) if reader is None else reader(content, name, limits, progress)
+    if form in ("txt", "md"):
+        read = _plain(content, name, form)
+    else:
+        from homing.files.isolated import read_isolated
+
+        read = read_isolated(content, name, form, limits, progress, canceled)
     Counter(name, "characters", limits.characters).add(len(read.text))
     if not _WORD.search(read.text):
         raise FileWithoutText(f"{name} has no text in it", details={"filename": name})

@@ -44,6 +44,7 @@ class Models:
         self._embeds = embeds
         self._database = database
         self._adapters = Adapters(options)
+        self._keep_key = options.keep_key
         self._named = named
         self._explicit = explicit
         self._lock = threading.RLock()
@@ -69,7 +70,7 @@ class Models:
         """Embeds by name; opening it makes the tables."""
         with self._lock:
             if self._manager is None:
-                self._manager = LLMManager(LLMConfigService(self.database), self._adapters)
+                self._manager = LLMManager(LLMConfigService(self.database, keep_key=self._keep_key), self._adapters)
             return self._manager
 
     @property

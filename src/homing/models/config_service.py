@@ -9,7 +9,6 @@ from typing import Any
 from homing.database import Database, Transaction
 from homing.database.database import T, Work
 from homing.embedders.model_folder import BUNDLED, ModelFolder
-from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument, NotFound
 from homing.models.records import (
     COMPONENT,
@@ -23,6 +22,7 @@ from homing.models.records import (
     Snapshot,
     SnapshotCache,
 )
+from homing.secret import Secret
 
 
 class LLMConfigService:
@@ -33,7 +33,14 @@ class LLMConfigService:
     say what to do, and StoreError.
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        keep_key: Callable[[str], str] = str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keep_key = keep_key
         database.migrate(COMPONENT, STEPS)
         self._database = database
         self._cache = SnapshotCache(database, clock=clock)
@@ -54,10 +61,10 @@ class LLMConfigService:
         base_url: str = "",
         enabled: bool = True,
     ) -> LLMProvider:
-        """Add an account. `api_key` is kept as given: a key, or `${VARIABLE}`, which is read when it is used."""
+        """Add an account. `api_key` is a key, of which only a reference is kept here, or `${VARIABLE}` (see `Keys`)."""
         _check_name(name, "a provider's name")
         _check_known(type, PROVIDER_TYPES, "provider type")
-        key = Secret(api_key)
+        key = Secret(self._keep_key(Secret(api_key).reveal()))
 
         def work(tx: Transaction) -> int:
             if tx.rows("SELECT 1 FROM llm_providers WHERE name = $1", name):
@@ -99,7 +106,7 @@ class LLMConfigService:
             _check_name(name, "a provider's name")
         changes = {
             "name": name,
-            "api_key": None if api_key is None else Secret(api_key).reveal(),
+            "api_key": None if api_key is None else self._keep_key(Secret(api_key).reveal()),
             "base_url": None if base_url is None else base_url.strip(),
             "enabled": None if enabled is None else int(enabled),
         }

@@ -15,10 +15,10 @@ from homing.embedders.model_folder import BUNDLED, ModelFolder
 from homing.embedders.provider import Calibrated, EmbeddingProvider, Kind
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
 from homing.embedders.resilient import QUERY_DEADLINE, Resilient
-from homing.embedders.secret import Secret
 from homing.errors import ConfigError, InvalidArgument, ModelNotReady, NotFound, UnknownProvider
 from homing.models.config_service import LLMConfigService
 from homing.models.records import LOCAL, LLMModel, LLMProvider, ModelConfig
+from homing.secret import Secret
 from homing.vectors import Matrix, Scale, Vector
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -28,8 +28,9 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 class AdapterOptions:
     """What adapters need beside their own configuration.
 
-    `refer` turns `${VARIABLE}` into the key itself; `models` is the folder of pulled models; `cache` is the file that
-    vectors are remembered in, if any; `query_deadline` is how many seconds a query waits for a remote model.
+    `refer` turns `${VARIABLE}` into the key itself, and `keep_key` a key into a reference; `models` is the folder of
+    pulled models; `cache` is the file that vectors are remembered in, if any; `query_deadline` is how many seconds a
+    query waits for a remote model.
     """
 
     refer: Callable[[str], str]
@@ -37,6 +38,7 @@ class AdapterOptions:
     cache: Path | None = None
     proxy: str = ""
     query_deadline: float = QUERY_DEADLINE
+    keep_key: Callable[[str], str] = str
 
     def local(self, name: str) -> LocalProvider:
         """A model that runs in this process: the one in the package, for an empty name as well, or a pulled one."""

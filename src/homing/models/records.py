@@ -14,8 +14,8 @@ from pydantic.alias_generators import to_camel
 from homing.database import Database, Transaction
 from homing.database.database import Step
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE
-from homing.embedders.secret import Secret
 from homing.errors import InvalidArgument
+from homing.secret import Secret
 
 LOCAL = "local"
 """The type of the provider whose models run in this process."""

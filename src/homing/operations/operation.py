@@ -13,6 +13,7 @@ from homing.app import OWNER, Homing
 from homing.errors import Canceled
 from homing.on_search import OnSearch
 from homing.operations.models import Output
+from homing.progress import never
 
 Scope = Literal["read", "write", "admin"]
 """What a caller must be allowed; each includes the ones before it."""
@@ -23,11 +24,6 @@ Report = Callable[[int, int], None]
 
 def unreported(done: int, total: int) -> None:
     """For those who do not look."""
-
-
-def never() -> bool:
-    """For those who do not change their mind."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ ROUTERS = (
     page.router,
 )
 
+FILES = frozenset(route.path for route in files.router.routes if isinstance(route, APIRoute))
 OPEN = (health.router, page.router)
 BEARER = HTTPBearer(
     auto_error=False, description="A token of `homing tokens create`; a server on loopback without tokens needs none."
@@ -104,7 +105,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
     served.add_exception_handler(HTTPException, answer_http)
     # The last to be added is the first to see a request.
     served.add_middleware(ConcurrencyLimit, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
-    served.add_middleware(BodyLimit, most=settings.max_body)
+    served.add_middleware(BodyLimit, most=settings.max_body, seconds=settings.body_timeout)
     served.add_middleware(Addresses)
     served.add_middleware(Authentication, service=service)
     if settings.cors_origins:
@@ -122,5 +123,8 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
 
 def _lasts_or_is_light(scope: Scope) -> bool:
     path: str = scope["path"]
+    # Files have turns of their own, so that who sends many of them keeps nobody else waiting.
+    if path in FILES:
+        return True
     streams = scope["method"] == "GET" and (path == "/mcp" or (path.startswith("/jobs/") and path.endswith("/events")))
     return streams or path == "/metrics" or path in PUBLIC or path in PAGE or path.startswith(PAGE_FOLDER)

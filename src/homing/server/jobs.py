@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -26,8 +27,21 @@ LOGGED_EVERY = 1.0
 PROGRESS_EVERY = 0.1
 """Seconds between two events about progress: people do not read faster."""
 
-Report = Callable[[int, int], None]
-"""Tells how much of how much is done. Raises where the job was cancelled, so that the work ends there."""
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tells how much of how much is done. Raises where the job was cancelled, so that the work ends there."""
+
+    job: Job
+
+    def __call__(self, done: int, total: int) -> None:
+        self.job.progress(done, total)
+
+    def canceled(self) -> bool:
+        """Whether it was, for work that takes long between two signs of progress."""
+        return self.job.canceled
+
+
 Work = Callable[[Report], Mapping[str, Any]]
 """What a job does; returns plain data."""
 
@@ -105,7 +119,7 @@ class Job:
         if not self._change(only_from="waiting", state="running"):
             return
         try:
-            result = work(self._report)
+            result = work(Report(self))
         except Canceled:
             self._change(state="cancelled", ended=time.time())
         except HomingError as error:
@@ -117,7 +131,13 @@ class Job:
         else:
             self._change(state="done", result=result, ended=time.time())
 
-    def _report(self, done: int, total: int) -> None:
+    @property
+    def canceled(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._cancelled.is_set()
+
+    def progress(self, done: int, total: int) -> None:
+        """Write down how far it is. Raises Canceled."""
         if self._cancelled.is_set():
             raise Canceled("the job was cancelled")
         now = time.monotonic()
@@ -152,6 +172,7 @@ class Jobs:
         self._most = most
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._queues: dict[str, deque[tuple[Job, Work]]] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="homing-job")
 
     def submit(
@@ -166,8 +187,9 @@ class Jobs:
         order: Order | None = None,
     ) -> Job:
         """Begin a piece of work. `shared` is work on what all users have; `at_once` is how many of a kind one user may
-        have under way; with an `order` another server can take it up. Raises Conflict where this very work is under
-        way, Overloaded where too much is.
+        have under way, which are then done one after another, so that others have their turn between them; with an
+        `order` another server can take it up. Raises Conflict where this very work is under way, Overloaded where too
+        much is.
         """
         job = Job(JobView(secrets.token_hex(8), kind, subject, user), shared=shared)
         with self._lock:
@@ -185,7 +207,7 @@ class Jobs:
                 raise Overloaded(f"{alike} of your {kind}s are waiting already; come back later", retry_after=10)
             if self._log is not None:
                 self._log.begin(job.view, shared=shared, order=order)
-            self._begin(job, work)
+            self._begin(job, work, in_turn=at_once is not None)
             ended = [key for key, one in self._jobs.items() if one.ended]
             for key in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[key]
@@ -205,11 +227,29 @@ class Jobs:
                 self._begin(job, _lost if one.order is None else work_of(one.order, view.user))
         return len(left)
 
-    def _begin(self, job: Job, work: Work) -> None:
+    def _begin(self, job: Job, work: Work, *, in_turn: bool = False) -> None:
         self._jobs[job.view.id] = job
         if self._log is not None:
             job.listen(_Logged(job, self._log).happened)
-        self._pool.submit(job.run, work)
+        if not in_turn:
+            self._pool.submit(job.run, work)
+            return
+        queue = self._queues.setdefault(job.view.user, deque())
+        queue.append((job, work))
+        if len(queue) == 1:
+            self._pool.submit(self._run_next, job.view.user)
+
+    def _run_next(self, user: str) -> None:
+        job, work = self._queues[user][0]
+        job.run(work)
+        with self._lock:
+            self._queues[user].popleft()
+            if not self._queues[user]:
+                del self._queues[user]
+                return
+        # The pool is closed when the server ends; what waits was cancelled then.
+        with suppress(RuntimeError):
+            self._pool.submit(self._run_next, user)
 
     def unknown(self, job_id: str) -> NotFound:
         """The answer to who asks for a job that is not there, not there any more, or not theirs."""

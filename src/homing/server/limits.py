@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from homing.config import ServerSettings
-from homing.errors import BodyTooLarge, InvalidArgument, Overloaded, TooManyRequests
+from homing.config import FileSettings, ServerSettings
+from homing.errors import BodyTooLarge, Overloaded, RequestTimeout, TooManyRequests
 from homing.server.metrics import Metrics
 
 
@@ -41,8 +42,16 @@ class ConcurrencyLimit:
             return
         await self._enter()
         self._metrics.working.inc()
+
+        async def taken(message: Message) -> None:
+            # Who does not read the answer gives the place back.
+            try:
+                await asyncio.wait_for(send(message), self._settings.body_timeout)
+            except TimeoutError:
+                raise RequestTimeout("the answer was not read in time; ask again") from None
+
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, taken)
         finally:
             self._metrics.working.dec()
             self._places.release()
@@ -65,6 +74,43 @@ class ConcurrencyLimit:
         finally:
             self._waiting -= 1
             self._metrics.waiting.dec()
+
+
+class FileTurns:
+    """`at_once` files are read at the same time, `per_user` of one user among them, and `waiting` of that user wait.
+
+    So who sends many files that take long to read keeps nobody else from being served.
+    """
+
+    def __init__(self, settings: FileSettings, *, waiting: int, patience: float) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._waiting = waiting
+        self._places = asyncio.Semaphore(settings.at_once)
+        self._users: dict[str, tuple[asyncio.Semaphore, int]] = {}
+
+    @asynccontextmanager
+    async def of(self, user: str) -> AsyncIterator[None]:
+        """A user's turn, for as long as the block lasts. Raises Overloaded."""
+        own, inside = self._users.get(user, (asyncio.Semaphore(self._settings.per_user), 0))
+        if inside >= self._settings.per_user + self._waiting:
+            raise Overloaded(f"{inside} of your files are waiting already; come back later", retry_after=5)
+        self._users[user] = own, inside + 1
+        try:
+            async with AsyncExitStack() as held:
+                try:
+                    async with asyncio.timeout(self._patience):
+                        await held.enter_async_context(own)
+                        await held.enter_async_context(self._places)
+                except TimeoutError:
+                    raise Overloaded(
+                        f"other files are being read for more than {self._patience:g} s; come back later", retry_after=5
+                    ) from None
+                yield
+        finally:
+            own, inside = self._users.pop(user)
+            if inside > 1:
+                self._users[user] = own, inside - 1
 
 
 MAX_CALLERS = 10_000
@@ -99,19 +145,16 @@ class RateLimit:
             )
 
 
-SECONDS = 60.0
-"""How long a body may take to arrive."""
-
-
 class BodyLimit:
     """Reads a body whole before anything works on it: at most `most` bytes, in pieces or not.
 
     So a caller that sends slowly, or for ever, holds no place among the requests that are worked on.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp, *, most: int, seconds: float) -> None:
         self._app = app
         self._most = most
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -121,9 +164,9 @@ class BodyLimit:
         if length.isdigit() and int(length) > self._most:
             raise self._too_large()
         try:
-            body = await asyncio.wait_for(self._read(receive), SECONDS)
+            body = await asyncio.wait_for(self._read(receive), self._seconds)
         except TimeoutError:
-            raise InvalidArgument(f"the body did not arrive within {SECONDS:g} s; send it again") from None
+            raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s; send it again") from None
         if body is None:
             return
         given: Message | None = {"type": "http.request", "body": body, "more_body": False}

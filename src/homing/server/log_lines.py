@@ -13,6 +13,8 @@ import time
 from contextvars import ContextVar
 from typing import Any
 
+from homing.errors import hide_passwords
+
 FIELDS = ("method", "path", "route", "status", "ms", "user", "query")
 """What a record may carry beside its message."""
 
@@ -26,13 +28,13 @@ class JsonLines(logging.Formatter):
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": hide_passwords(record.getMessage()),
         }
         if name := REQUEST_ID.get():
             line["request_id"] = name
         line |= {key: getattr(record, key) for key in FIELDS if hasattr(record, key)}
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+            line["trace"] = hide_passwords(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -45,10 +47,10 @@ class ShortLines(logging.Formatter):
         fields = record.__dict__
         if "status" in fields:
             return f"{at}  {fields['status']} {fields['method']} {_on_one_line(fields['path'])}  {fields['ms']} ms"
-        message = f"{at}  {record.levelname.lower()}: {_on_one_line(record.getMessage())}"
+        message = f"{at}  {record.levelname.lower()}: {_on_one_line(hide_passwords(record.getMessage()))}"
         if query := fields.get("query"):
             message += f" {query!r}"
-        return message + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+        return message + (f"\n{hide_passwords(self.formatException(record.exc_info))}" if record.exc_info else "")
 
 
 def _on_one_line(text: str) -> str:

@@ -6,17 +6,21 @@ import gc
 import logging
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from homing.app import Homing
+from homing.config import ServerSettings
 from homing.errors import ConfigError, HomingError
 from homing.server.application import create_app
+from homing.server.front_door import front_door
 from homing.server.service import Service
 from homing.server.users import prepare
 
@@ -44,7 +48,17 @@ def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
     served = create_app(app)
     prepare(app)
     listener = _listen(settings.host, settings.port)
-    address = _address(settings.host, listener.getsockname()[1])
+    address = _address(settings.host, listener.getsockname()[1], secure=bool(settings.cert))
+    config = configured(served, settings)
+    server = _Server(config, served.state.service, lambda: on_start(address))
+    # The first to ask should not wait for a model and a library to load.
+    threading.Thread(target=_warm_up, args=(app,), name="homing-warm-up", daemon=True).start()
+    with listener, _signals_only_stop_the_server():
+        server.run([listener])
+
+
+def configured(served: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+    """How the web server runs the application. Raises ConfigError, also for a certificate that is none."""
     config = uvicorn.Config(
         served,
         log_config=None,
@@ -53,12 +67,22 @@ def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
         lifespan="on",
         timeout_graceful_shutdown=LAST_ANSWERS,
         timeout_keep_alive=IDLE_CONNECTION,
+        http=front_door(settings),
+        ws="none",
+        # What a caller says about the address it comes from is believed of these proxies only.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        ssl_certfile=settings.cert or None,
+        ssl_keyfile=settings.key or None,
     )
-    server = _Server(config, served.state.service, lambda: on_start(address))
-    # The first to ask should not wait for a model and a library to load.
-    threading.Thread(target=_warm_up, args=(app,), name="homing-warm-up", daemon=True).start()
-    with listener, _signals_only_stop_the_server():
-        server.run([listener])
+    if bool(settings.cert) != bool(settings.key):
+        raise ConfigError("a certificate needs its key, and a key its certificate; name both with --cert and --key")
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        files = f"{settings.cert} and {settings.key}"
+        raise ConfigError(f"{files} are no certificate and its key in PEM: {error}") from error
+    return config
 
 
 def _warm_up(app: Homing) -> None:
@@ -109,7 +133,7 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _address(host: str, port: int) -> str:
+def _address(host: str, port: int, *, secure: bool) -> str:
     everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
     name = everywhere.get(host, host)
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+    return f"http{'s' * secure}://{f'[{name}]' if ':' in name else name}:{port}/"

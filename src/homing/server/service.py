@@ -10,11 +10,14 @@ from homing.app import Homing
 from homing.config import ServerSettings
 from homing.server.job_log import JobLog
 from homing.server.jobs import Jobs
+from homing.server.limits import FileTurns
 from homing.server.metrics import Metrics
 from homing.server.ordering import ordered_work
 from homing.server.tokens import Tokens
 from homing.server.users import Users, prepare
 
+UPLOADS = 8
+"""How many files of one user may wait for their turn; each is in memory until then."""
 QUERIES = logging.getLogger("homing.server.queries")
 
 
@@ -27,6 +30,7 @@ class Service:
         self.tokens = Tokens(app.database)
         self.users = Users(app, most=self.settings.users)
         self.metrics = Metrics(self.users)
+        self.file_turns = FileTurns(app.settings.files, waiting=UPLOADS, patience=self.settings.patience)
         self.jobs = Jobs(log=JobLog(app.database))
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from homing.database import Database, Row, Step, Transaction
@@ -20,9 +22,11 @@ STEPS: tuple[Step, ...] = (
         note TEXT NOT NULL, created FLOAT64 NOT NULL
     )
     """,
+    "ALTER TABLE tokens ADD COLUMN expires FLOAT64",
 )
-COLUMNS = "id, user_name, scope, note, created"
+COLUMNS = "id, user_name, scope, note, created, expires"
 MAX_USER = 200
+MAX_SECONDS = 100 * 365 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Token:
     scope: Scope
     note: str
     created: float
+    expires: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class NewToken:
 class Tokens:
     """The tokens of one server. One that is created or revoked, here or elsewhere, counts from the next request on."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         database.migrate(COMPONENT, STEPS)
         self._database = database
         self._held: tuple[int, dict[str, tuple[bytes, Token]]] = (-1, {})
@@ -60,8 +66,13 @@ class Tokens:
         """Whether the database has any, if there is one; makes no table."""
         return database is not None and database.applied(COMPONENT) > 0 and bool(cls(database).all())
 
-    def create(self, user: str, scope: Scope, note: str = "") -> NewToken:
-        """A new token for a user. A token has 256 random bits, so a plain hash of it cannot be undone by guessing."""
+    def create(self, user: str, scope: Scope, note: str = "", *, seconds: float | None = None) -> NewToken:
+        """A new token for a user, valid for `seconds` where they are given.
+
+        A token has 256 random bits, so a plain hash of it cannot be undone by guessing.
+        """
+        if seconds is not None and not 0 < seconds <= MAX_SECONDS:
+            raise InvalidArgument("a token expires after a positive number of seconds, and within a hundred years")
         if not user.strip() or not user.isprintable() or len(user.encode()) > MAX_USER:
             raise InvalidArgument(f"a user's name is one line of 1 to {MAX_USER} bytes; got {user[:40]!r}")
         if scope not in SCOPES:
@@ -70,9 +81,9 @@ class Tokens:
 
         def work(tx: Transaction) -> list[Row]:
             return tx.rows(
-                "INSERT INTO tokens(id, hash, user_name, scope, note, created) VALUES ($1, $2, $3, $4, $5, $6) "
-                f"RETURNING {COLUMNS}",
-                *(token_id, _hash(secret), user, scope, note, tx.now()),
+                "INSERT INTO tokens(id, hash, user_name, scope, note, created, expires) "
+                f"VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING {COLUMNS}",
+                *(token_id, _hash(secret), user, scope, note, now := tx.now(), seconds and now + seconds),
             )
 
         [row] = self._database.write(work, scope=COMPONENT)
@@ -91,6 +102,21 @@ class Tokens:
             raise NotFound(f"no token has the id {token_id!r}; `homing tokens list` shows them")
         return Token(*gone[0])
 
+    def rotate(self, token_id: str) -> NewToken:
+        """The same token with a new secret: the old one is worthless, and one that expires has its time anew."""
+        secret = secrets.token_urlsafe(32)
+        found = self._database.write(
+            lambda tx: tx.rows(
+                "UPDATE tokens SET hash = $1, expires = expires - created + $2, created = $3 WHERE id = $4 "
+                f"RETURNING {COLUMNS}",
+                *(_hash(secret), now := tx.now(), now, token_id),
+            ),
+            scope=COMPONENT,
+        )
+        if not found:
+            raise NotFound(f"no token has the id {token_id!r}; `homing tokens list` shows them")
+        return NewToken(Token(*found[0]), f"{PREFIX}_{token_id}_{secret}")
+
     def check(self, given: str) -> Token:
         """The token that was sent. Raises Unauthorized; how long that takes tells nothing about the right one."""
         kind, _, rest = given.partition("_")
@@ -99,6 +125,8 @@ class Tokens:
         matches = hmac.compare_digest(_hash(secret), kept)
         if kind != PREFIX or token is None or not matches:
             raise Unauthorized("this token is not valid (any more); create one with `homing tokens create`")
+        if token.expires is not None and token.expires <= self._clock():
+            raise Unauthorized(f"this token has expired; renew it with `homing tokens rotate {token.id}`")
         return token
 
     def _read(self) -> dict[str, tuple[bytes, Token]]:

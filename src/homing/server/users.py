@@ -20,6 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from homing.app import Homing
+from homing.database.private import private_file, private_folder
 from homing.errors import Overloaded
 
 log = logging.getLogger(__name__)
@@ -134,7 +135,8 @@ class Users:
             if held.ready:
                 return
             folder = self.folder(user)
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder.parent)
+            private_folder(folder)
             _sign(folder, user)
             prepare(held.app)
             held.ready = True
@@ -145,6 +147,7 @@ def _sign(folder: Path, user: str) -> None:
     signed = folder / NAME_FILE
     if not signed.exists():
         draft = folder / f"{NAME_FILE}.{secrets.token_hex(4)}"
+        private_file(draft)
         draft.write_text(user, encoding="utf-8")
         os.replace(draft, signed)
 

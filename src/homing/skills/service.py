@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from homing.database.locking import WriteLock
+from homing.database.private import private_folder
 from homing.engine import Engine
 from homing.errors import EmbeddingError, InvalidArgument, NotFound
 from homing.progress import Progress
@@ -94,7 +95,7 @@ class SkillService:
     def scan(self, folder: str | Path, *, progress: Progress | None = None) -> ScanReport:
         """Bring the index up to date with a folder of skills. Of two scans at once the second finds nothing to do."""
         root = Path(folder).resolve()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self._folder)
         with WriteLock(self._folder / SCAN_LOCK, wait=MAX_SCAN_SECONDS).held():
             return Scan(root, self._index).run(progress)
 

@@ -226,6 +226,22 @@ class TellsSizes(Protocol):
         """Bytes by what they hold."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What making the derived indexes anew did: how many texts, and how many vectors could not be trusted and went."""
+
+    texts: int
+    vectors_removed: int
+
+
+@runtime_checkable
+class Rebuilds(Protocol):
+    """A store whose derived indexes can be made anew from the texts; in others the server mends its own."""
+
+    def rebuild(self) -> Rebuilt:
+        """Make the words of every text, and what is derived from its vectors, anew."""
+
+
 @runtime_checkable
 class MultiUserStore(Protocol):
     """A store with a view for each of its users, which reaches nothing else; `user_id` is empty on the whole store."""

@@ -14,7 +14,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from homing.config import EmbeddingSettings, Settings
 from homing.database.postgres.database import PostgresDatabase
+from homing.doctor import diagnose
 from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreTooNew, StoreUnavailable
 from homing.records import VectorRecord
 from homing.stores import open_store
@@ -213,3 +215,11 @@ def test_a_missing_driver_names_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'homing[postgres]'" in done.stdout
+
+
+def test_the_doctor_looks_at_the_server(database: Any) -> None:
+    open_store(database.url).close()
+    found = {one.check: one for one in diagnose(Settings(store=database.url, embedding=EmbeddingSettings(provider="")))}
+    assert found["server"].status == "ok"
+    assert "pgvector" in found["server"].detail
+    assert found["saving"].status == "ok"

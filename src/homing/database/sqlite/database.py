@@ -138,7 +138,7 @@ class SqliteDatabase:
                     connection.close()
                 else:
                     self._idle.append(connection)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise _fault(self.path, error) from error
 
     @contextmanager
@@ -258,11 +258,11 @@ def _translated(path: Path) -> Iterator[None]:
     """Whatever SQLite raises inside comes out as a StoreError about this file."""
     try:
         yield
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:
         raise _fault(path, error) from error
 
 
-def _fault(path: Path, error: apsw.Error) -> StoreError:
+def _fault(path: Path, error: apsw.Error | UnicodeDecodeError) -> StoreError:
     """The error of a store that says what happened to this file and what to do next."""
     details = {"path": str(path), "sqlite": str(error)}
     match error:
@@ -273,6 +273,12 @@ def _fault(path: Path, error: apsw.Error) -> StoreError:
         case apsw.CorruptError() | apsw.NotADBError():
             return StoreCorrupt(
                 f"{path} is damaged or is not a database; restore a copy, or move it away and index again",
+                details=details,
+            )
+        case UnicodeDecodeError():
+            return StoreCorrupt(
+                f"{path} is damaged: a text in it is not what was written; `homing repair` says which, and mends what "
+                "can be made anew",
                 details=details,
             )
         case apsw.ReadOnlyError() | apsw.PermissionsError():

@@ -20,6 +20,7 @@ from pathlib import Path
 import apsw
 
 from homing.database.database import Step, Transaction
+from homing.database.private import FILE, close, private_folder
 from homing.errors import InvalidArgument, StoreCorrupt, StoreReadOnly, StoreTooNew, StoreTooOld
 
 logger = logging.getLogger(__name__)
@@ -44,10 +45,18 @@ _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 
 def prepare_folder(path: Path) -> None:
     """Make the folder that a file is to be in."""
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except PermissionError as error:
+        raise StoreReadOnly(
+            f"{path} cannot be read: {error.strerror}; it belongs to another user", details={"path": str(path)}
+        ) from error
+    if is_folder:
         raise InvalidArgument(f"{path} is a folder; give the path of a file in it, like {path / 'homing.db'}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
+        for suffix in ("", "-wal", "-shm"):
+            close(Path(f"{path}{suffix}"), FILE)
     except OSError as error:
         raise StoreReadOnly(
             f"the folder {path.parent} cannot be created: {error.strerror}", details={"path": str(path)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Generic, Literal, TypeVar
@@ -18,12 +17,11 @@ from homing.channels.dispatcher import checked
 from homing.channels.envelope import as_json, failed, kinds, succeeded
 from homing.channels.messages import BoundChannel, as_message
 from homing.errors import Canceled, Forbidden, HomingError, InvalidArgument, Overloaded
+from homing.progress import IsCanceled
 from homing.server.access import Caller, Reading
 from homing.server.failures import STATUSES
 from homing.server.ordering import begin_job
-
-LOOK_UP = 0.5
-"""Seconds between two looks whether the client still waits."""
+from homing.server.watched import LOOK_UP, watched
 
 Data = TypeVar("Data", bound=BaseModel)
 
@@ -106,14 +104,12 @@ def _endpoint(channels: Callable[[Caller], Channels], channel: BoundChannel) -> 
 
 async def _watched(request: Request, caller: Caller, channels: Channels, channel: str, payload: Any) -> Envelope:
     """The answer; a client that has gone takes its request back."""
-    gone = threading.Event()
-    work = Work(cancelled=gone.is_set, on_search=caller.service.metrics.on_search)
-    answering = asyncio.ensure_future(run_in_threadpool(channels.invoke, channel, payload, work=work))
-    while not answering.done():
-        await asyncio.wait({answering}, timeout=LOOK_UP)
-        if not answering.done() and await request.is_disconnected():
-            gone.set()
-    return answering.result()
+
+    def answer(gone: IsCanceled) -> Envelope:
+        work = Work(cancelled=gone, on_search=caller.service.metrics.on_search)
+        return channels.invoke(channel, payload, work=work)
+
+    return await watched(request, answer)
 
 
 async def _done(request: Request, caller: Caller, channel: BoundChannel, payload: Any) -> Envelope:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from homing.database.locking import WAIT, WriteLock
+from homing.database.private import private_folder
 from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooNew, StoreTooOld
 from homing.stores.lance.engine import (
     LOCK,
@@ -298,7 +299,7 @@ class Database:
                 details={"path": str(folder)},
             )
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
         except OSError as error:
             raise StoreReadOnly(
                 f"the folder {folder} cannot be created: {error.strerror}", details={"path": str(folder)}

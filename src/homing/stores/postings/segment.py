@@ -223,7 +223,7 @@ def whole(header: Header, pieces: Iterable[Postings]) -> Segment:
     slots = np.concatenate([one.slots for one in found]) if found else np.zeros(0, np.uint16)
     counts = np.concatenate([one.counts for one in found]) if found else np.zeros(0, np.uint8)
     if len(slots) != header.size:
-        raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing doctor")
+        raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
     return Segment(header, Postings(slots, counts))
 
 
@@ -258,5 +258,5 @@ def _guarded(body: bytes) -> bytes:
 def _checked(stored: bytes) -> bytes:
     body = stored[4:]
     if crc32(body) != int.from_bytes(stored[:4], "little"):
-        raise StoreCorrupt("the keyword index is damaged: a checksum does not match; run homing doctor")
+        raise StoreCorrupt("the keyword index is damaged: a checksum does not match; run homing repair")
     return body

@@ -10,12 +10,9 @@ import numpy as np
 from homing.database import Step
 from homing.database.sqlite.database import rows
 from homing.errors import StoreCorrupt
-from homing.records import text_hash
 from homing.stores.postings.segment import counted
-from homing.stores.sqlite import segments, words
-from homing.stores.sqlite.reading import read_text, vector_table
-from homing.stores.sqlite.writing import checksum
-from homing.text.tokens import tokens
+from homing.stores.sqlite import repair, segments, words
+from homing.stores.sqlite.reading import vector_table
 
 COMPONENT = "store"
 
@@ -83,7 +80,12 @@ CREATE TABLE word_removals(
 CREATE INDEX word_removals_by_collection ON word_removals(collection, id);
 """
 
-STEPS: tuple[Step, ...] = (_RECORDS,)
+_CHECKSUMS = """
+ALTER TABLE segments ADD COLUMN checksum INTEGER;
+ALTER TABLE removals ADD COLUMN checksum INTEGER;
+"""
+
+STEPS: tuple[Step, ...] = (_RECORDS, _CHECKSUMS)
 
 
 def findings(connection: apsw.Connection) -> Iterator[str]:
@@ -146,19 +148,12 @@ def _texts(connection: apsw.Connection, collection: int, name: str) -> Iterator[
     except StoreCorrupt:
         yield f"the keyword index of collection {name!r} is damaged"
         return
-    for key, record, metadata, keywords_, text, digest, guard in connection.execute(
-        "SELECT key, id, metadata, keywords, text, hash, checksum FROM records WHERE collection = ?", (collection,)
-    ):
-        try:
-            whole = read_text(text)
-            intact = text_hash(whole) == digest and checksum(metadata, keywords_) == guard
-        except UnicodeError:
-            intact = False
-        held = indexed.pop(key, {})
-        if not intact:
-            yield f"record {record!r} of collection {name!r} is damaged"
-        elif held != counted(tokens(whole if keywords_ is None else read_text(keywords_))):
-            yield f"the keyword index does not hold the words of record {record!r} of collection {name!r}"
+    for row in repair.records(connection, collection):
+        held = indexed.pop(row.key, {})
+        if row.words is None:
+            yield f"record {row.id!r} of collection {name!r} is damaged"
+        elif held != counted(row.words):
+            yield f"the keyword index does not hold the words of record {row.id!r} of collection {name!r}"
     if indexed:
         yield f"{len(indexed)} entries of the keyword index of collection {name!r} belong to no record"
 
@@ -179,9 +174,16 @@ def _vectors(connection: apsw.Connection, space: int, model: str) -> Iterator[st
 
 
 def _codes(connection: apsw.Connection, collection: int, name: str, space: int, dimensions: int) -> Iterator[str]:
-    parts = segments.parts(connection, collection, space, dimensions)
+    try:
+        parts = list(segments.parts(connection, collection, space, dimensions))
+        gone = segments.removed_after(connection, collection, space, 0)
+    except StoreCorrupt:
+        yield f"the search codes of collection {name!r} are damaged"
+        return
     there = np.concatenate([np.empty(0, np.int64), *(part.codes.records for part in parts)])
-    there = np.setdiff1d(there, segments.removed_after(connection, collection, space, 0))
+    there = np.setdiff1d(there, gone)
+    if differing := repair.differing(connection, space, [part.codes for part in parts]):
+        yield f"{len(differing)} vectors of collection {name!r} differ from their search codes"
     found = rows(
         connection,
         "SELECT r.key FROM records r JOIN embeddings e ON e.record = r.key WHERE e.space = ? AND r.collection = ?",

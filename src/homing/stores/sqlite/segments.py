@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from zlib import crc32
 
 import apsw
 import numpy as np
@@ -23,6 +24,7 @@ import numpy.typing as npt
 import simsimd
 
 from homing.database.sqlite.database import rows
+from homing.errors import StoreCorrupt
 from homing.vectors import Matrix, Vector
 
 Keys = npt.NDArray[np.int64]
@@ -194,8 +196,8 @@ def append(connection: apsw.Connection, collection: int, space: int, records: Ke
 def remove(connection: apsw.Connection, collection: int, space: int, dimensions: int, records: Keys) -> None:
     """Take rows away."""
     connection.execute(
-        "INSERT INTO removals(collection, space, records) VALUES (?, ?, ?)",
-        (collection, space, records.astype("<i8", copy=False).tobytes()),
+        "INSERT INTO removals(collection, space, records, checksum) VALUES (?, ?, ?, ?)",
+        (collection, space, gone := records.astype("<i8", copy=False).tobytes(), crc32(gone)),
     )
     [(live, dead)] = rows(
         connection,
@@ -253,10 +255,12 @@ def removed_after(connection: apsw.Connection, collection: int, space: int, seen
     """The keys removed since removal `seen`."""
     blobs = rows(
         connection,
-        "SELECT records FROM removals WHERE collection = ? AND space = ? AND id > ?",
+        "SELECT records, checksum FROM removals WHERE collection = ? AND space = ? AND id > ?",
         (collection, space, seen),
     )
-    return np.frombuffer(b"".join(blob for (blob,) in blobs), dtype="<i8").astype(np.int64, copy=False)
+    for blob, guard in blobs:
+        _check(guard, len(blob) % 8 == 0, blob)
+    return np.frombuffer(b"".join(blob for blob, _ in blobs), dtype="<i8").astype(np.int64, copy=False)
 
 
 def parts(
@@ -264,11 +268,15 @@ def parts(
 ) -> Iterator[Part]:
     """The segments of a matrix that hold rows a reader of segment `seen` does not know; some of the rows it may."""
     for row in connection.execute(
-        "SELECT id, merged_from, merged_to, records, scales, errors, codes FROM segments WHERE collection = ?1 "
-        "AND space = ?2 AND id > ?3 AND id <= ?4 AND (merged_to = 0 OR merged_to > ?3) ORDER BY id",
+        "SELECT id, merged_from, merged_to, records, scales, errors, codes, checksum FROM segments "
+        "WHERE collection = ?1 AND space = ?2 AND id > ?3 AND id <= ?4 AND (merged_to = 0 OR merged_to > ?3) "
+        "ORDER BY id",
         (collection, space, seen, until),
     ):
-        number, merged_from, merged_to, records, scales, errors, codes = row
+        number, merged_from, merged_to, records, scales, errors, codes, guard = row
+        count = len(records) // 8
+        sizes = (len(records), len(scales), len(errors), len(codes))
+        _check(guard, sizes == (8 * count, 4 * count, 4 * count, dimensions * count), records, scales, errors, codes)
         yield Part(
             number,
             merged_from,
@@ -285,20 +293,30 @@ def parts(
 def _insert(
     connection: apsw.Connection, collection: int, space: int, codes: Codes, merged: tuple[int, int] = (0, 0)
 ) -> None:
-    connection.execute(
-        "INSERT INTO segments(collection, space, rows, merged_from, merged_to, records, scales, errors, codes) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            collection,
-            space,
-            codes.count,
-            *merged,
-            codes.records.astype("<i8", copy=False).tobytes(),
-            codes.scales.astype("<f4", copy=False).tobytes(),
-            codes.errors.astype("<f4", copy=False).tobytes(),
-            codes.rows.tobytes(),
-        ),
+    blobs = (
+        codes.records.astype("<i8", copy=False).tobytes(),
+        codes.scales.astype("<f4", copy=False).tobytes(),
+        codes.errors.astype("<f4", copy=False).tobytes(),
+        codes.rows.tobytes(),
     )
+    connection.execute(
+        "INSERT INTO segments(collection, space, rows, merged_from, merged_to, records, scales, errors, codes, "
+        "checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (collection, space, codes.count, *merged, *blobs, _guard(*blobs)),
+    )
+
+
+def _guard(*blobs: bytes) -> int:
+    value = 0
+    for blob in blobs:
+        value = crc32(blob, value)
+    return value
+
+
+def _check(guard: int | None, fits: bool, *blobs: bytes) -> None:
+    """Raises StoreCorrupt where what is stored is not what was written; what is from before has no checksum."""
+    if not fits or guard not in (None, _guard(*blobs)):
+        raise StoreCorrupt("the compact copy of the vectors is damaged: run `homing repair`, which makes it anew")
 
 
 def _merge_small(connection: apsw.Connection, collection: int, space: int, dimensions: int) -> None:

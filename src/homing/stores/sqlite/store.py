@@ -19,9 +19,9 @@ from homing.stores.arguments import checked_limit, checked_name, checked_names, 
 from homing.stores.filters import wanted
 from homing.stores.postings.index import Index
 from homing.stores.postings.tables import Merger
-from homing.stores.sqlite import models, reading, schema, vectors, words, writing
+from homing.stores.sqlite import models, reading, repair, schema, vectors, words, writing
 from homing.stores.sqlite.reading import Catalog, Collection, Estimates, find_collection
-from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Words
+from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, Rebuilt, SearchOptions, Words
 from homing.vectors import Vector, as_vector
 
 PAGE = 500
@@ -235,6 +235,11 @@ class SqliteStore:
     def check(self) -> list[str]:
         with self.database.reading() as connection:
             return list(schema.findings(connection))
+
+    def rebuild(self) -> Rebuilt:
+        """Make the keyword index and the compact copies of vectors anew, in one transaction."""
+        with self.database.writing() as connection:
+            return repair.rebuild(connection)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the file by what they hold: texts, vectors, codes, keywords, filters, other."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +18,6 @@ from typing import Any
 
 import httpx2
 
-from homing.embedders.secret import MASK, Secret
 from homing.errors import (
     EmbeddingError,
     InvalidArgument,
@@ -28,10 +29,13 @@ from homing.errors import (
     TextTooLong,
     Timeout,
 )
+from homing.secret import MASK, Secret
 
 CONNECT_SECONDS = 5.0
 """Who cannot be reached in this time is unreachable, however long an answer may take."""
 NOT_JSON = object()
+MAX_ANSWER = 128 * 1024 * 1024
+"""Bytes; two thousand vectors of three thousand numbers, as text, have two thirds of it."""
 MAX_RETRY_AFTER = 3600.0
 MAX_QUOTE = 300
 
@@ -50,7 +54,8 @@ _LONG = re.compile(
 class JsonApi:
     """Posts JSON to the paths below one base URL. Safe to use from several threads.
 
-    `timeout` bounds a whole request, sending and reading included. `proxy` is the URL of a proxy; the environment is
+    `timeout` bounds a whole request, sending and reading included, a shorter `deadline` that one; an answer may have
+    `max_answer` bytes when it is unpacked. `proxy` is the URL of a proxy; the environment is
     not read, so `HTTPS_PROXY` counts only where the settings pass it on. Raises only EmbeddingError, and no message
     holds the key or a password of the base URL, whatever the other side answers.
     """
@@ -64,6 +69,7 @@ class JsonApi:
         api_key: Secret,
         timeout: float,
         proxy: str | None = None,
+        max_answer: int = MAX_ANSWER,
     ) -> None:
         if timeout <= 0:
             raise InvalidArgument(f"{name}: timeout is in seconds and positive; got {timeout:g}")
@@ -73,6 +79,7 @@ class JsonApi:
         self._key_header = key_header
         self._timeout = timeout
         self._proxy = _checked_proxy(name, proxy)
+        self._max_answer = max_answer
         self._connections = Connections(self._new_client)
 
     @property
@@ -80,52 +87,112 @@ class JsonApi:
         """Where requests go, without a password."""
         return str(self._base)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+    @property
+    def has_password(self) -> bool:
+        """Whether the address that was given held a user or a password."""
+        return self._auth is not None
+
+    @property
+    def who(self) -> str:
+        """The provider and its address, for messages."""
+        return f"{self._name} at {self._base}"
+
+    def post(self, path: str, body: Mapping[str, Any], *, deadline: float | None = None) -> Any:
         """The parsed answer to a JSON body; an error for anything but a complete 200 with JSON in it."""
-        end = time.monotonic() + self._timeout
-        url = self._base.copy_with(path=f"{self._base.path.rstrip('/')}/{path.lstrip('/')}")
-        who = f"{self._name} at {self._base}"
-        with self._connections.use() as client:
-            status, headers, content = self._exchange(client, url, body, who, end)
-        if status != 200:
-            raise refusal(who, status, headers, self._masked(content))
+        seconds = self._seconds(deadline)
+        end = time.monotonic() + seconds
+        with self._answer(path, body, seconds) as response:
+            content = b"".join(self._pieces(response, seconds, end))
+        if response.status_code != 200:
+            raise refusal(self.who, response.status_code, response.headers, self._masked(content))
         answer = _parsed(content)
         if answer is NOT_JSON:
-            kind = headers.get("content-type", "no content type")
-            raise MalformedAnswer(f"{who}: the answer is not JSON ({kind}, {len(content)} bytes); check base_url")
+            kind = response.headers.get("content-type", "no content type")
+            raise MalformedAnswer(f"{self.who}: the answer is not JSON ({kind}, {len(content)} bytes); check base_url")
         return answer
+
+    def lines(self, path: str, body: Mapping[str, Any], *, deadline: float | None = None) -> Iterator[str]:
+        """The lines of a streamed answer as they come, without the blank ones.
+
+        A long answer may take long: `timeout` bounds the wait for each piece, and only a `deadline` the whole.
+        """
+        seconds = self._seconds(deadline)
+        end = math.inf if deadline is None else time.monotonic() + deadline
+        rest = b""
+        with self._answer(path, body, seconds) as response:
+            pieces = self._pieces(response, seconds, end)
+            if response.status_code != 200:
+                said = self._masked(b"".join(pieces))
+                raise refusal(self.who, response.status_code, response.headers, said)
+            for piece in pieces:
+                # Split here: the client's own lines also end at signs that are part of a text, such as U+2028.
+                *whole, rest = (rest + piece).split(b"\n")
+                yield from (line.decode(errors="replace") for line in whole if line.strip())
+        if rest.strip():
+            yield rest.decode(errors="replace")
 
     def close(self) -> None:
         """Closes the connections once no request uses them; the next request opens new ones."""
         self._connections.close()
 
-    def _exchange(
-        self, client: httpx2.Client, url: httpx2.URL, body: Mapping[str, Any], who: str, end: float
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    def _seconds(self, deadline: float | None) -> float:
+        seconds = self._timeout if deadline is None else min(self._timeout, deadline)
+        if seconds <= 0:
+            raise Timeout(f"{self.who}: no time left to ask ({seconds:g} s)")
+        return seconds
+
+    @contextmanager
+    def _answer(self, path: str, body: Mapping[str, Any], seconds: float) -> Iterator[httpx2.Response]:
+        url = self._base.copy_with(path=f"{self._base.path.rstrip('/')}/{path.lstrip('/')}")
+        timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        with self._connections.use() as client:
+            try:
+                request = client.build_request(
+                    "POST", url, content=json.dumps(body).encode(), headers=self._secrets(), timeout=timeout
+                )
+                response = client.send(request, stream=True)
+            except httpx2.ConnectTimeout as error:
+                raise ProviderUnavailable(f"{self.who} cannot be reached; is the address right?") from error
+            except httpx2.TimeoutException as error:
+                raise Timeout(f"{self.who}: no answer within {seconds:g} s") from error
+            except httpx2.HTTPError as error:
+                raise ProviderUnavailable(
+                    f"{self.who} cannot be reached: {_why(error)}; is it running, is the address right?"
+                ) from error
+            try:
+                yield response
+            finally:
+                response.close()
+
+    def _pieces(self, response: httpx2.Response, seconds: float, end: float) -> Iterator[bytes]:
+        """The answer as it comes, unpacked here: a few bytes may unpack to more than there is memory."""
+        packing = response.headers.get("content-encoding", "identity").strip().lower()
+        unpacker = zlib.decompressobj(wbits=47) if packing in ("gzip", "x-gzip", "deflate") else None
+        if unpacker is None and packing != "identity":
+            raise MalformedAnswer(f"{self.who}: the answer is packed as {packing}, which was not asked for")
+        left = self._max_answer
         try:
-            request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=self._secrets())
-            response = client.send(request, stream=True)
-        except httpx2.ConnectTimeout as error:
-            raise ProviderUnavailable(f"{who} cannot be reached; is the address right?") from error
-        except httpx2.TimeoutException as error:
-            raise Timeout(f"{who}: no answer within {self._timeout:g} s") from error
-        except httpx2.HTTPError as error:
-            raise ProviderUnavailable(
-                f"{who} cannot be reached: {_why(error)}; is it running, is the address right?"
-            ) from error
-        try:
-            return response.status_code, response.headers, _read(response, end)
+            for raw in response.iter_raw():
+                piece = raw if unpacker is None else unpacker.decompress(raw, left + 1)
+                left -= len(piece)
+                if left < 0:
+                    raise MalformedAnswer(f"{self.who}: the answer has more than {self._max_answer:,} bytes")
+                if time.monotonic() > end:
+                    raise TimeoutError
+                yield piece
         except (httpx2.TimeoutException, TimeoutError) as error:
-            raise Timeout(f"{who}: the answer took longer than {self._timeout:g} s") from error
-        except httpx2.HTTPError as error:
-            raise MalformedAnswer(f"{who}: the answer broke off: {_why(error)}") from error
-        finally:
-            response.close()
+            raise Timeout(f"{self.who}: the answer took longer than {seconds:g} s") from error
+        except (httpx2.HTTPError, zlib.error) as error:
+            raise self._broke_off(_why(error)) from error
+        if unpacker is not None and not unpacker.eof:
+            raise self._broke_off("it is packed, and its end is missing")
+
+    def _broke_off(self, why: str) -> MalformedAnswer:
+        return MalformedAnswer(f"{self.who}: the answer broke off: {why}", details={"broke_off": True})
 
     def _new_client(self) -> httpx2.Client:
         return httpx2.Client(
-            timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
-            headers={"content-type": "application/json", "accept": "application/json"},
+            headers={"content-type": "application/json", "accept": "application/json", "accept-encoding": "gzip"},
             auth=self._auth,
             proxy=self._proxy,
             trust_env=False,
@@ -165,24 +232,16 @@ def _checked_proxy(name: str, proxy: str | None) -> httpx2.Proxy | None:
         raise InvalidArgument(f"{name}: proxy is not the URL of a proxy, as in http://localhost:3128") from error
 
 
-def _read(response: httpx2.Response, end: float) -> bytes:
-    chunks = []
-    for chunk in response.iter_bytes():
-        chunks.append(chunk)
-        if time.monotonic() > end:
-            raise TimeoutError
-    return b"".join(chunks)
-
-
 def _parsed(content: bytes) -> Any:
     # The decoder's own error is not kept as a cause: it carries the whole answer, and an answer may quote the key.
     try:
         return json.loads(content)
-    except ValueError:
+    # Brackets within brackets, deeper than anybody follows, are no answer either.
+    except (ValueError, RecursionError):
         return NOT_JSON
 
 
-def _why(error: httpx2.HTTPError) -> str:
+def _why(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 

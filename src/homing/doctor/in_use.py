@@ -1,0 +1,202 @@
+"""What is used: the real folder is searched and written to, its models have their keys, nothing waits for ever."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from homing.config import Settings
+from homing.database import Database, Transaction
+from homing.database.lazy import LazyDatabase
+from homing.database.private import is_open
+from homing.doctor.finding import Finding, opened
+from homing.engine import Engine
+from homing.engine.work import Work
+from homing.errors import HomingError
+from homing.models.config_service import LLMConfigService
+from homing.models.keys import is_reference
+from homing.models.records import LOCAL, LLMProvider
+from homing.resolve import keys_of, open_models
+from homing.skills.index import HEADS
+from homing.skills.service import SkillService
+from homing.stores.store import SearchOptions, Store
+
+PROBE = "探针 probe"
+LONG = 1_000
+"""Characters of a text that is searched for."""
+KEYLESS = frozenset({LOCAL, "ollama"})
+LATE = 3600.0
+"""Seconds after which what waits for a vector waits for too long."""
+FULL, NEARLY = 64 * 1024**2, 1024**3
+"""Bytes that are free where nothing can be written soon, and where somebody should look."""
+CLOCK = 5.0
+"""Seconds that the clock of a server may differ from ours: leases and tokens go by it."""
+
+
+class _RolledBack(Exception):
+    """Takes back what was only tried."""
+
+
+def places(settings: Settings) -> list[Finding]:
+    """Findings about the folder: room on its disk, and whether others may read what is in it."""
+    folder = settings.data
+    if not folder.is_dir():
+        return []
+    return [*_room(folder), *_modes(folder)]
+
+
+def _room(folder: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(folder).free
+    message, zh = f"{free / 1024**3:.1f} GB free", f"剩余 {free / 1024**3:.1f} GB"
+    if free >= NEARLY:
+        yield Finding("disk", "ok", message, detail_zh=zh)
+        return
+    mend = f"free some space on the disk of {folder}"
+    yield Finding("disk", "fail" if free < FULL else "warn", message, mend, zh)
+
+
+def _modes(folder: Path) -> Iterator[Finding]:
+    files = [folder, *(file for name in ("*.db", "*.db-*", "keys.json") for file in folder.rglob(name))]
+    bare = [file for file in files if is_open(file.stat())]
+    if bare:
+        message = f"other users of this machine may read {', '.join(str(one) for one in bare[:3])}"
+        zh = f"本机的其他用户可以读取 {len(bare)} 个文件或文件夹"
+        yield Finding("file modes", "warn", message, f"chmod -R go= {shlex.quote(str(folder))}", zh)
+    else:
+        yield Finding("file modes", "ok", "nobody else reads the data", detail_zh="其他用户读不到数据")
+
+
+def providers(settings: Settings) -> list[Finding]:
+    """Findings about every account in the database and the models that need it: whether its key can be had."""
+    database = LazyDatabase(settings.database)
+    try:
+        existing = database.existing()
+        if existing is None or not LLMConfigService.exists_in(existing):
+            return []
+        config = LLMConfigService(existing)
+        used = {one.provider_id: one for one in config.list_models() if one.enabled}
+        default = config.get_default_model("embedding")
+        if default is not None:
+            used[default.provider_id] = default
+        return [
+            _provider(settings, one, used[one.id].model_key if one.id in used else "")
+            for one in config.list_providers()
+            if one.type not in KEYLESS
+        ]
+    finally:
+        database.close()
+
+
+def _provider(settings: Settings, provider: LLMProvider, model: str) -> Finding:
+    name, key = f"provider {provider.name}", provider.api_key.reveal()
+    mend = f"homing providers key {shlex.quote(provider.name)}"
+    for_model = f", which {model} needs" if model else ""
+    if not key:
+        return Finding(name, "fail" if model else "warn", f"it has no key{for_model}", mend, "没有密钥")
+    if not is_reference(key):
+        return Finding(name, "warn", "its key is in the database itself", mend, "密钥直接存放在数据库里")
+    try:
+        keys_of(settings).refer(key)
+    except HomingError as error:
+        return Finding(name, "fail" if model else "warn", f"{error.message}{for_model}", mend, "密钥取不到")
+    return Finding(name, "ok", f"its key is there ({key})", detail_zh=f"密钥可用（{key}）")
+
+
+def working(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    """Findings about the folder at work: every collection is searched, something is written and taken back, a skill is
+    looked up (by words alone, where the model is not to be asked), and the queue is not stuck.
+    """
+    with opened(settings) as store:
+        if store is None:
+            return []
+        found = [*_searches(store)]
+        if store.database is not None:
+            found += [*_write(store.database), *_queue(store.database), *_skills(settings, store, ask_model)]
+            if isinstance(settings.database, str):
+                found += _server(store.database)
+        return found
+
+
+def _searches(store: Store) -> Iterator[Finding]:
+    infos = store.collections()
+    for info in infos:
+        # By what it says itself: the words of nobody would be looked for nowhere.
+        known = next((one for one in store.records(info.name) if one.text.strip()), None)
+        if known is None:
+            continue
+        store.search_words(info.name, known.text[:LONG], 1)
+        if known.embedding is not None:
+            store.search_vector(info.name, known.embedding, 1, SearchOptions(model=known.model))
+    if infos:
+        yield Finding("searching", "ok", f"both legs of {len(infos)} collections answer", detail_zh="每个集合都能搜索")
+
+
+def _write(database: Database) -> Iterator[Finding]:
+    def work(transaction: Transaction) -> None:
+        transaction.rows("CREATE TABLE doctor_probe(one INTEGER)")
+        raise _RolledBack
+
+    try:
+        database.write(work)
+    except _RolledBack:
+        yield Finding("saving", "ok", "a change was made and taken back", detail_zh="可以写入")
+
+
+def _queue(database: Database) -> Iterator[Finding]:
+    backlog = Work(database).backlog()
+    if backlog.dead:
+        message = f"{backlog.dead} texts were given up: {backlog.error}"
+        yield Finding("queue", "warn", message, "homing memory queue --retry", f"已放弃 {backlog.dead} 条")
+    if backlog.waiting and (backlog.failing or backlog.oldest > LATE):
+        message = f"{backlog.waiting} texts wait for a vector, the oldest for {backlog.oldest:.0f} s: {backlog.error}"
+        zh = f"{backlog.waiting} 条在等向量，最久的等了 {backlog.oldest:.0f} 秒"
+        yield Finding("queue", "warn", message, "homing memory reindex", zh)
+    elif not backlog.dead:
+        yield Finding("queue", "ok", f"{backlog.waiting} texts wait", detail_zh=f"{backlog.waiting} 条在等")
+
+
+def _skills(settings: Settings, store: Store, ask_model: bool) -> Iterator[Finding]:
+    if not any(one.name == HEADS for one in store.collections()):
+        return
+    database = LazyDatabase(settings.database)
+    models = open_models(settings, database)
+    engine = Engine(store, models if ask_model else None, background=False)
+    try:
+        found = SkillService(lambda: engine, settings.data).find_relevant_skills(PROBE, 1, 0.0)
+        if found.degraded:
+            message = f"found by words only: {found.reason}"
+            yield Finding("skills", "warn", message, "homing doctor --live", "只按词语查找")
+        else:
+            yield Finding("skills", "ok", "a look-up was answered", detail_zh="查找技能正常")
+    finally:
+        engine.close()
+        models.close()
+        database.close()
+
+
+def _server(database: Database) -> Iterator[Finding]:
+    """What a database server must have: pgvector, indexes that are whole, and our time."""
+
+    def look(transaction: Transaction) -> tuple[str, list[str], float]:
+        extension = transaction.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        broken = transaction.rows(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid"
+        )
+        [(now,)] = transaction.rows("SELECT extract(epoch FROM clock_timestamp())::float8")
+        return (str(extension[0][0]) if extension else ""), [str(name) for (name,) in broken], float(now)
+
+    version, broken, now = database.read(look)
+    off = abs(now - time.time())
+    if not version:
+        message = "the extension vector is not installed"
+        yield Finding("pgvector", "fail", message, "psql -c 'CREATE EXTENSION vector'", "没有安装 vector 扩展")
+    for name in broken:
+        yield Finding("index", "fail", f"index {name} is not valid", f"psql -c 'REINDEX INDEX {name}'", "索引无效")
+    if off > CLOCK:
+        message = f"the clock of the server differs by {off:.0f} s"
+        yield Finding("clock", "warn", message, "set both clocks by NTP", f"服务器的时钟相差 {off:.0f} 秒")
+    if version and not broken and off <= CLOCK:
+        yield Finding("server", "ok", f"pgvector {version}, indexes valid, clocks agree", detail_zh="数据库服务器正常")
