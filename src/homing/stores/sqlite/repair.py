@@ -75,7 +75,7 @@ def _words(connection: apsw.Connection, collection: int) -> int:
         connection.execute(f"DELETE FROM {table} WHERE collection = ?", (collection,))
     whole = [(one.key, one.words) for one in records(connection, collection) if one.words is not None]
     for start in range(0, len(whole), BATCH):
-        words.SqliteWordTables(connection).add(collection, whole[start : start + BATCH])
+        words.tables(connection).add(collection, whole[start : start + BATCH])
     return len(whole)
 
 
