@@ -82,8 +82,9 @@ class LegShare:
 class Hit:
     """One answer of a search, with its explanation.
 
-    `score` is its similarity on the model's readable scale, None where it has no vector; `pending` is whether one is
-    still to come. `fused` orders the hits of one search and means nothing outside it.
+    `score` is the probability that it is about the query (of a search by meaning alone, its cosine on the model's
+    readable scale), None where it has no vector; `pending` is whether one is still to come. `fused` orders the hits of
+    one search and means nothing outside it.
     """
 
     id: str
@@ -120,7 +121,8 @@ class Retrieved(Sequence[Hit]):
     """The answer of every search; iterates and indexes like the list of its hits.
 
     `degraded` is true when a leg failed or was too slow; `reason` is then a stable code (`vector:TIMEOUT`) and `notice`
-    says it to a person. `timings` are milliseconds by step.
+    says it to a person. `timings` are milliseconds by step. `confidence` is the probability that the first hit is
+    right, None where that cannot be told; `left_out` is how many weaker hits were found and cut.
     """
 
     hits: tuple[Hit, ...]
@@ -129,6 +131,8 @@ class Retrieved(Sequence[Hit]):
     reason: str | None = None
     notice: Notice | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

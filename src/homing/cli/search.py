@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Question, SearchMode, answers, mode_of, required
+from homing.cli.calls import Answer, Data, Question, SearchMode, Weaker, answers, mode_of, required
 from homing.cli.lazy import reports
 from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument, NotFound, StoreError
@@ -33,6 +33,7 @@ def search_folder(
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many passages.")] = 5,
     mode: SearchMode = "hybrid",
     min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
+    weaker: Weaker = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each leg ranked a passage.")] = False,
     data: Data = None,
 ) -> Answer:
@@ -46,6 +47,7 @@ def search_folder(
     from dataclasses import replace
 
     from homing.app import open_app
+    from homing.engine.search import cut
     from homing.operations.hits import search_out
 
     with open_app(data or _index_folder(folder)) as app, _loading_the_model(app):
@@ -53,7 +55,8 @@ def search_folder(
         with progress("Indexing") as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
-        answer = search_out("folder", query, index.search(query, options))
+        passages = index.search(query, options)
+        answer = search_out("folder", query, passages if weaker or min_score is not None else cut(passages))
     found = reports.FolderSearchOut(**dict(answer), index=refreshed)
     return Answer(found, lambda: _show(found, explain=explain))
 

@@ -111,7 +111,9 @@ class RAGService:
         timings["total_ms"] = (time.perf_counter() - started) * 1000
         chosen = next((answer for answer in answers.values() if answer.degraded), next(iter(answers.values())))
         reason = chosen.reason or next((f"{name}:{outcome.code}" for name, outcome in failed.items()), None)
-        return Retrieved(hits, chosen.mode, chosen.degraded or bool(failed), reason, chosen.notice, timings)
+        first = max(hits, key=lambda hit: hit.fused, default=None)
+        sure = None if first is None else answers[first.collection].confidence
+        return Retrieved(hits, chosen.mode, chosen.degraded or bool(failed), reason, chosen.notice, timings, sure)
 
 
 @dataclass(frozen=True, slots=True)
