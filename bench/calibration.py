@@ -3,8 +3,8 @@
     python bench/calibration.py DEV_FOLDER [--cache FOLDER] [--write]
 
 `--write` puts the constants into the bundled model.json, and the reliability diagram into docs/. Every figure is of
-sets that were not fitted: each is read with what the others gave. About five minutes of two cores, most of it for vectors
-that are remembered in the cache (outside of the repository).
+sets that were not fitted: each is read with what the others gave. About five minutes of two cores, most of it for
+vectors that are remembered in the cache (outside of the repository).
 
 Unanswerable questions are questions of other kinds of sets, the set's own with the right text removed, keyboard noise,
 small talk, and single words that no text holds; in Chinese, English and both. With `opencc` installed traditional

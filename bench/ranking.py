@@ -3,8 +3,8 @@
     python bench/ranking.py DEV_FOLDER [--cache FOLDER] [--top 12]
 
 Each set is embedded once and remembered in the cache (outside of the repository); cosine and BM25 are the product's
-own. Every candidate is put into `results/ranking.json` with its recall@1 on every set. `half` is how well a formula does
-that was the best on one half of the questions, on the other half: what choosing among so many is worth.
+own. Every candidate is put into `results/ranking.json` with its recall@1 on every set. `half` is how well a formula
+does that was the best on one half of the questions, on the other half: what choosing among so many is worth.
 
 With `opencc` installed the Chinese passages are asked in traditional characters as well.
 """
