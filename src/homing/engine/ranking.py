@@ -173,12 +173,14 @@ def confidence(
 ) -> float | None:
     """The probability that the first hit of an answer is right; None where nothing was fitted, or it has no vector.
 
-    `measures` are similarity and cosine of the candidates, the best first.
+    `measures` are similarity and cosine of the candidates, the best first. Small talk and noise are about nothing.
     """
-    if scale is None or scale.fit is None or words is None or not measures or measures[0][1] is None:
+    if words is None or not measures:
         return None
     if is_small_talk(query) or (not words.found and is_noise(query)):
         return 0.0
+    if scale is None or scale.fit is None or measures[0][1] is None:
+        return None
     distances = [1 - similarity for similarity, cosine in measures[:2] if cosine is not None]
     cosines = sorted((cosine for _, cosine in measures if cosine is not None), reverse=True)
     return Standing.of(distances, measures[0][1], cosines, words, scale.fit.unrelated).confidence(scale.fit)

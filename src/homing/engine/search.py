@@ -143,10 +143,10 @@ def fused(source: Source, options: HybridOptions, outcomes: Outcomes) -> Retriev
 def cut(found: Retrieved) -> Retrieved:
     """Without the weaker hits, and without any where the first is not likely to be right; says how many those were.
 
-    What waits for its vector is judged by how much of the query its words cover. Where words answered alone nothing is
-    cut: how much they say about a text cannot be told.
+    What waits for its vector is judged by how much of the query its words cover. Where no confidence can be told, as of
+    words alone or of a model that was never fitted, nothing is cut.
     """
-    if found.mode == "keyword":
+    if found.confidence is None:
         return found
     kept = [hit for hit in found if (hit.fused if hit.score is None else hit.score) >= MIN_SCORE]
     kept = [] if is_silent(found.confidence) else kept

@@ -67,7 +67,7 @@ def find(
     places = _places(index, found, set(named), limit) if limit else []
     outcome = found.outcome
     sure = 1.0 if named and places else outcome.confidence
-    cut = cut and outcome.mode != "keyword"
+    cut = cut and sure is not None
     least = max(threshold or 0.0, MIN_SCORE) if cut else threshold
     silent = cut and is_silent(sure)
     fitting = [place for place in places if (least is None or place.score >= least) and not silent]
