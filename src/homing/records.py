@@ -82,8 +82,9 @@ class LegShare:
 class Hit:
     """One answer of a search, with its explanation.
 
-    `score` is its similarity on the model's readable scale, None where it has no vector; `pending` is whether one is
-    still to come. `fused` orders the hits of one search and means nothing outside it.
+    `score` is the probability that it is about the query (of a search by meaning alone, its cosine on the model's
+    readable scale), None where it has no vector; `pending` is whether one is still to come. `fused` orders the hits of
+    one search and means nothing outside it.
     """
 
     id: str
@@ -121,7 +122,8 @@ class Retrieved(Sequence[Hit]):
 
     `degraded` is true when a leg failed or was too slow; `reason` is then a stable code (`vector:TIMEOUT`) and `notice`
     says it to a person. `timings` are milliseconds by step. `corrected` are words of the query that no text holds, and
-    the spelling that they were read as.
+    the spelling that they were read as. `confidence` is the probability that the first hit is right, None where that
+    cannot be told; `left_out` is how many weaker hits were found and cut.
     """
 
     hits: tuple[Hit, ...]
@@ -131,6 +133,8 @@ class Retrieved(Sequence[Hit]):
     notice: Notice | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
     corrected: Mapping[str, str] = field(default_factory=dict)
+    confidence: float | None = None
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -18,15 +18,46 @@ Matrix = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """What was fitted to searches by both legs: how a fused distance reads as a probability, and how an answer does.
+
+    `distance` is the fused distance at which a hit is as likely to be about the query as not, `power` how fast that
+    changes, `sharper` and `few` how much more it says among few texts. The others weigh what `engine.ranking.Standing`
+    says of an answer; `unrelated` is the cosine of a text that has nothing to do with the query, where too few texts
+    are there to tell.
+    """
+
+    distance: float
+    power: float
+    sharper: float
+    few: float
+    bias: float
+    near: float
+    lead: float
+    field: float
+    short: float
+    small: float
+    unrelated: float
+
+    def score(self, distance: float, smallness: float = 0.0) -> float:
+        """The probability that a hit at this fused distance is about the query: 1 for identity."""
+        near = -math.log(max(distance, 1e-9))
+        margin = self.power * (near + math.log(self.distance)) + smallness * (self.sharper * near + self.few)
+        return 1.0 if margin > 40 else 1 / (1 + math.exp(-margin))
+
+
+@dataclass(frozen=True, slots=True)
 class Scale:
     """Maps a model's raw cosine to a score people can read: 0.5 at the border, 1 for identity.
 
     `border` is the cosine at which the model is as likely to see a related pair as an unrelated one; `steepness` is
-    how fast it makes up its mind. The map is strictly increasing, so no order ever changes.
+    how fast it makes up its mind. The map is strictly increasing, so no order ever changes. `fit` reads searches by
+    meaning and words together; without it their similarity is read as if it were a cosine.
     """
 
     border: float
     steepness: float
+    fit: Fit | None = None
 
     def score(self, cosine: float) -> float:
         """The readable score of a cosine."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from homing.embedders.local import LocalProvider
+from homing.engine.ranking import smallness
 from homing.errors import InvalidArgument, ModelNotReady, NotFound
 from homing.skills import Skill, ToolRetrievalService
-from homing.skills.finding import among
 from homing.testing.fake import FakeEmbedder
 from tests.effort import times
 
@@ -99,11 +99,13 @@ def test_hits_are_sorted_by_the_score_they_report(bundled: ToolRetrievalService)
 
 
 def test_a_shared_word_raises_a_score_and_never_lowers_it(bundled: ToolRetrievalService) -> None:
-    scale = among(LocalProvider().scale, len(bundled.list_skills()))
+    scale = LocalProvider().scale
     assert scale is not None
+    assert scale.fit is not None
+    few = smallness(len(bundled.list_skills()))
     for hit in bundled.find_relevant_skills("提交信息", limit=10):
         assert hit.cosine is not None
-        assert hit.score >= scale.score(hit.cosine) - 1e-6
+        assert hit.score >= scale.fit.score(1 - hit.cosine, few) - 1e-6
 
 
 def test_among_hundreds_what_fits_nothing_stays_below_the_border(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")]
 Data = Annotated[Path | None, typer.Option("--data", help="The data folder to use.", file_okay=False)]
 Question = Annotated[str, typer.Argument(help="What to look for, in Chinese or English.")]
+Weaker = Annotated[bool, typer.Option("--weaker", help="Also show weaker hits, which are left out by default.")]
 SearchMode = Annotated[str, typer.Option("--mode", help="hybrid, semantic or keyword.")]
 
 T = TypeVar("T", bound="BaseModel")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.calls import Answer, SearchMode, answers, checked, embed_waiting, group, nothing
+from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing
 from homing.cli.lazy import documents, reports
 from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
 from homing.errors import InvalidArgument, NotFound
@@ -134,11 +134,13 @@ def search(
     mode: SearchMode = "hybrid",
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many paragraphs.")] = 20,
     min_score: Annotated[float | None, typer.Option(help="Leave out semantic matches that score lower.")] = None,
+    weaker: Weaker = False,
     offset: Annotated[int, typer.Option(help="Skip this many hits, to see the next page.")] = 0,
     document: Annotated[str | None, typer.Option(help="Search only this document.")] = None,
 ) -> Answer:
     """Search the paragraphs of a project."""
-    given = {"mode": mode, "limit": limit, "min_score": min_score, "offset": offset, "document": document}
+    given = {"mode": mode, "limit": limit, "min_score": min_score, "weaker": weaker, "offset": offset}
+    given["document"] = document
     found = documents.search_documents(call, checked(documents.DocumentSearch, project=project, query=query, **given))
 
     def show() -> None:

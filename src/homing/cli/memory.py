@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Question, SearchMode, answers, checked, embed_waiting, group
+from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group
 from homing.cli.lazy import memory, reports
 from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
 from homing.errors import NotFound
@@ -66,9 +66,10 @@ def recall(
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many entries.")] = 5,
     max_distance: Annotated[float, typer.Option(help="Leave out what is farther away; 0 is no limit.")] = 0.0,
     mode: SearchMode = "hybrid",
+    weaker: Weaker = False,
 ) -> Answer:
     """Recall what is relevant to a question, the nearest first."""
-    given = {"session_key": session, "limit": limit, "max_distance": max_distance, "mode": mode}
+    given = {"session_key": session, "limit": limit, "max_distance": max_distance, "mode": mode, "weaker": weaker}
     found = memory.recall(call, checked(memory.Recall, query=query, collections=collection, **given))
     nothing = "没有相关的记忆 / Nothing relevant is remembered."
     return Answer(found, lambda: print_hits(found, lambda hit: f"{hit.metadata['collection']} {hit.id}", nothing))

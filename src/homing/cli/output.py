@@ -134,6 +134,17 @@ def print_hits(
         for leg in hit.legs if explain else ():
             share = "" if leg.share is None else f", weight {leg.weight:g}, share {leg.share:.4f}"
             out.print(Padding(Text(f"{leg.leg}: rank {leg.rank}, raw {leg.score:.3f}{share}", "dim"), INDENT))
+    print_left_out(found.left_out)
+
+
+def print_left_out(count: int) -> None:
+    """How many weaker hits are not shown, and how to see them."""
+    from rich.text import Text
+
+    from homing.operations.hits import left_out_text
+
+    if count:
+        console().print(Text(f"{left_out_text(count)} (--weaker)", "dim"))
 
 
 def score_text(score: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Question, SearchMode, answers, calling, checked, mode_of, required
+from homing.cli.calls import Answer, Data, Question, SearchMode, Weaker, answers, calling, checked, mode_of, required
 from homing.cli.lazy import reports
 from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument
@@ -33,6 +33,7 @@ def search(
     min_score: Annotated[
         float | None, typer.Option(help="Leave out semantic matches of a folder that score lower.")
     ] = None,
+    weaker: Weaker = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each leg ranked a passage.")] = False,
     data: Data = None,
 ) -> Answer:
@@ -47,6 +48,7 @@ def search(
         return _everything(query, limit, data, mode_of(mode) != "hybrid" or min_score is not None, explain=explain)
     from dataclasses import replace
 
+    from homing.engine.search import cut
     from homing.operations.hits import search_out
 
     with calling(data) as call, _loading_the_model(call.app):
@@ -54,7 +56,8 @@ def search(
         with progress("Indexing") as step:
             refreshed = index.refresh(step)
         options = replace(app.search_options, limit=limit, mode=mode_of(mode), min_score=min_score)
-        answer = search_out("folder", query, index.search(query, options))
+        passages = index.search(query, options)
+        answer = search_out("folder", query, passages if weaker or min_score is not None else cut(passages))
     found = reports.FolderSearchOut(**dict(answer), index=refreshed)
     return Answer(found, lambda: _show(found, explain=explain))
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Json, answers, calling, checked, group, prints
+from homing.cli.calls import Answer, Data, Json, Weaker, answers, calling, checked, group, prints
 from homing.cli.lazy import reports, skills
-from homing.cli.output import note, print_json, print_notice, print_table, progress, say, score_text
+from homing.cli.output import note, print_json, print_left_out, print_notice, print_table, progress, say, score_text
 
 if TYPE_CHECKING:
     from homing.operations import Call
@@ -66,10 +66,13 @@ def find(
     query: Query,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Show at most this many skills.")] = 5,
     threshold: Threshold = None,
+    weaker: Weaker = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show which text matched, and in which leg.")] = False,
 ) -> Answer:
     """Find the skills for a request, the best first."""
-    found = skills.find_skills(call, checked(skills.SkillSearch, query=query, limit=limit, threshold=threshold))
+    found = skills.find_skills(
+        call, checked(skills.SkillSearch, query=query, limit=limit, threshold=threshold, weaker=weaker)
+    )
     return Answer(found, lambda: _show_found(found, explain=explain))
 
 
@@ -107,7 +110,7 @@ def prompt(
     """
     from homing.skills import skill_prompt
 
-    found = call.app.skills.find_relevant_skills(query, limit, threshold)
+    found = call.app.skills.find_relevant_skills(query, limit, threshold, cut=threshold is None)
     block = skill_prompt(found, budget)
 
     def show() -> None:
@@ -152,3 +155,4 @@ def _show_found(found: SearchOut, *, explain: bool) -> None:
         rows.append((score_text(hit.score), Text(hit.metadata["name"], "bold"), about, hit.metadata["path"]))
     if rows:
         print_table(("score", "name", "description", "path"), rows)
+    print_left_out(found.left_out)

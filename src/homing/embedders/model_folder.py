@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from homing.errors import ModelNotReady
-from homing.vectors import Scale
+from homing.vectors import Fit, Scale
 
 GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
@@ -57,7 +57,7 @@ class ModelFolder:
                 dimensions=int(stored["dimensions"]),
                 max_tokens=int(stored["max_tokens"]),
                 window=int(stored.get("window", stored["max_tokens"])),
-                scale=None if stored["scale"] is None else Scale(**stored["scale"]),
+                scale=_scale(stored["scale"]),
                 check=None if stored.get("check") is None else Check(**stored["check"]),
                 sha256={str(name): str(digest) for name, digest in stored["sha256"].items()},
             )
@@ -114,6 +114,15 @@ def write_model_folder(
         "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
     }
     (path / DESCRIPTION).write_text(json.dumps(stored, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _scale(stored: dict[str, Any] | None) -> Scale | None:
+    if stored is None:
+        return None
+    fit = stored.get("fit") or {}
+    # One that was made for another formula says nothing about this one.
+    known = fit.keys() == {one.name for one in fields(Fit)}
+    return Scale(stored["border"], stored["steepness"], Fit(**fit) if known else None)
 
 
 def _remedy(path: Path) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.ranking import similarity, worth
+from homing.engine.ranking import confidence, similarity, worth
 from homing.engine.search import HybridOptions, OnFailure, check_answered, concluded, log_failure
 from homing.engine.source import EmbedOnce, ModelsInUse, Nearest, StoreSource, as_models, measured
 from homing.legs import Outcome, run_legs
@@ -49,20 +49,22 @@ class Group:
 
     id: str
     similarity: float
+    cosine: float | None
     shares: tuple[Share, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The things that a query is about, the nearest first, and how many things there are, where that is known.
+    """The things that a query is about, the nearest first.
 
-    `outcome` says how the legs fared, and has no hits.
+    `outcome` says how the legs fared and how likely the first is right, and has no hits; `words` are those that were
+    found among the first part.
     """
 
     groups: tuple[Group, ...]
     outcome: Retrieved
-    scale: Scale | None = None
-    total: int | None = None
+    scale: Scale | None
+    words: Words
 
 
 def search_groups(
@@ -97,12 +99,13 @@ def search_groups(
         for at, (part, source) in enumerate(zip(parts, sources, strict=True))
     ]
     mode: Mode = "keyword" if nearest is None else "semantic" if words is None else "hybrid"
-    return Grouped(
-        _groups(found, also),
-        concluded(Retrieved((), mode, corrected=_corrected(words or ())), outcomes, started, on_failure),
-        next((one.scale for one in nearest or () if one.vector is not None), None),
-        None if words is None else words[0].texts,
-    )
+    groups = _groups(found, also)
+    scale = next((one.scale for one in nearest or () if one.vector is not None), None)
+    near = [(one.similarity, one.cosine) for one in groups]
+    sure = confidence(query, near, words[0], scale) if mode == "hybrid" and words is not None else None
+    answered = Retrieved((), mode, corrected=_corrected(words or ()), confidence=sure)
+    outcome = concluded(answered, outcomes, started, on_failure)
+    return Grouped(groups, outcome, scale, Words() if words is None else words[0])
 
 
 def _corrected(words: Sequence[Words]) -> dict[str, str]:
@@ -166,10 +169,11 @@ def _groups(found: Sequence[_Found], also: Sequence[str]) -> tuple[Group, ...]:
             for one, (share, _) in zip(found, of_each, strict=True)
             if share.cosine is not None
         ]
+        cosine = max(cosines, default=None)
         near = similarity(
-            max(cosines, default=None),
+            cosine,
             max(share.evidence for share, _ in of_each),
             max(covered for _, covered in of_each),
         )
-        made.append(Group(name, near, tuple(share for share, _ in of_each)))
+        made.append(Group(name, near, cosine, tuple(share for share, _ in of_each)))
     return tuple(sorted(made, key=lambda one: (-one.similarity, one.id)))

@@ -3,11 +3,16 @@
 Reciprocal rank fusion (`rrf`) knows places only. The default (`rank`) knows how near each candidate is: its cosine,
 brought nearer to 1 by the words that it shares with the query.
 
-    distance = (1 - cosine) · exp(-LIFT · evidence)
+    distance = (1 - cosine) · exp(-LIFT · evidence)        evidence = bm25 / √(mass · rarest)
 
-`evidence` is BM25 in units of a word that a single text holds. So a text that shares no word keeps its cosine, each
-word that it does share brings it nearer, and no hit depends on another. A text that waits for its vector is ranked by
-how much of the query's mass it covers.
+So a text that shares no word keeps its cosine, each word that it does share brings it nearer, and no hit depends on
+another. `mass` keeps long requests from drowning in stray words, `rarest` (a word that a single text holds) keeps the
+evidence from growing with the collection. A text that waits for its vector is ranked by how much of the query's mass it
+covers.
+
+Two probabilities are read off that, as far as a model was fitted for it (`vectors.Fit`): the `score` of a hit, that it
+is about the query, from its distance alone; and the `confidence` of an answer, that its first hit is right, from how it
+stands out. By default an answer is cut at both (`cut`).
 """
 
 from __future__ import annotations
@@ -18,12 +23,26 @@ from dataclasses import dataclass
 
 from homing.errors import InvalidArgument
 from homing.stores.store import Measured, Words
+from homing.text.small_talk import is_noise, is_small_talk
+from homing.vectors import Fit, Scale, score_of
 
 DEFAULT_K = 60
 """How little the first places of a ranking stand out; the value of the original paper."""
 
-LIFT = 0.5
-"""How much a shared rare word shortens the distance; measured, see bench/skills.py."""
+LIFT = 1.25
+"""How much evidence shortens the distance; measured, see bench/ranking.py."""
+MIN_CONFIDENCE = 0.125
+"""The default cut of answers: one that is less likely to begin with a right hit says nothing."""
+MIN_SCORE = 0.2
+"""The default cut of hits; right ones in another language than the question score .2 to .5 (bench/calibration.py)."""
+NEAREST = 0.9
+"""How near (−ln of the distance) is near enough: beyond it only the lead over the others says more."""
+SAME = 1e-3
+"""A distance below which two texts are the same."""
+MANY = 400
+"""Texts from which on it makes no difference how many there are."""
+FIELD = 9
+"""Which of the nearest texts stands for those that the query is not about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,76 @@ def similarity(cosine: float | None, evidence: float, coverage: float) -> float:
 
 def worth(bm25: float, words: Words) -> tuple[float, float]:
     """The evidence of a BM25, and the share of the query's mass that it covers, in [0, 1)."""
-    return (
-        bm25 / words.rarest if words.rarest > 0 else 0.0,
-        bm25 / words.mass if words.mass > 0 else 0.0,
-    )
+    if words.mass <= 0:
+        return 0.0, 0.0
+    return bm25 / math.sqrt(words.mass * words.rarest) if words.rarest > 0 else 0.0, bm25 / words.mass
+
+
+def smallness(texts: int) -> float:
+    """How few texts there are; 0 from some hundreds on. Of few texts, hardly one is near by chance."""
+    return math.log(MANY / min(max(texts, 1), MANY))
+
+
+def score(similarity: float, scale: Scale | None, words: Words) -> float:
+    """The probability that a hit is about the query; of a model that was never fitted, its similarity as it reads."""
+    if scale is None or scale.fit is None:
+        return score_of(similarity, scale)
+    return scale.fit.score(1 - similarity, smallness(words.texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the first hit of an answer stands out: how near it is, its lead over the second, over the field by meaning
+    alone, whether the query says less than one rare word does, and how few texts there are."""
+
+    near: float
+    lead: float
+    field: float
+    short: float
+    small: float
+
+    @classmethod
+    def of(
+        cls, distances: Sequence[float], cosine: float, cosines: Sequence[float], words: Words, unrelated: float
+    ) -> Standing:
+        """Of hits at these distances, the first with this cosine; `cosines` are those of the nearest, best first."""
+        first = max(distances[0], SAME)
+        second = max(distances[1] if len(distances) > 1 else 1 - unrelated, first)
+        field = cosines[FIELD - 1] if len(cosines) >= FIELD else unrelated
+        length = max(words.mass, 0.01 * words.rarest) / words.rarest if words.rarest > 0 else 1.0
+        return cls(
+            min(-math.log(first), NEAREST),
+            math.sqrt(math.log(second / first)),
+            cosine - field,
+            min(0.0, math.log(length)),
+            smallness(words.texts),
+        )
+
+    def confidence(self, fit: Fit) -> float:
+        """The probability that the first hit is right."""
+        margin = fit.bias + fit.near * self.near + fit.lead * self.lead + fit.field * self.field
+        margin += fit.short * self.short + fit.small * self.small
+        return 1 / (1 + math.exp(-max(-500.0, min(500.0, margin))))
+
+
+def is_silent(confidence: float | None) -> bool:
+    """Whether an answer says nothing by default: it is known not to be likely enough."""
+    return confidence is not None and confidence < MIN_CONFIDENCE
+
+
+def confidence(
+    query: str, measures: Sequence[tuple[float, float | None]], words: Words | None, scale: Scale | None
+) -> float | None:
+    """The probability that the first hit of an answer is right; None where nothing was fitted, or it has no vector.
+
+    `measures` are similarity and cosine of the candidates, the best first. Small talk and noise are about nothing.
+    """
+    if words is None or not measures:
+        return None
+    if is_small_talk(query) or (not words.found and is_noise(query)):
+        return 0.0
+    if scale is None or scale.fit is None or measures[0][1] is None:
+        return None
+    distances = [1 - similarity for similarity, cosine in measures[:2] if cosine is not None]
+    cosines = sorted((cosine for _, cosine in measures if cosine is not None), reverse=True)
+    return Standing.of(distances, measures[0][1], cosines, words, scale.fit.unrelated).confidence(scale.fit)

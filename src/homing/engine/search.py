@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.ranking import DEFAULT_K, Ranking, rank, rrf
+from homing.engine.ranking import DEFAULT_K, MIN_SCORE, Ranking, confidence, is_silent, rank, rrf, score
 from homing.engine.source import ModelsInUse, Nearest, Source, StoreSource, as_models, measured
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_leg, run_legs
 from homing.records import Hit, Leg, LegShare, Mode, Notice, Retrieved, VectorRecord
 from homing.stores.store import MAX_LIMIT, Measured, Store, Words
 from homing.text.tokens import matched_terms
-from homing.vectors import score_of
+from homing.vectors import Scale, score_of
 
 log = logging.getLogger(__name__)
 
@@ -134,10 +134,25 @@ def fused(source: Source, options: HybridOptions, outcomes: Outcomes) -> Retriev
     """What the legs found as one page of hits, with the times that this took."""
     started = time.perf_counter()
     answer = Answer(source, options, *found_by(outcomes))
-    hits, measuring = answer.hits(), answer.timings["similarity_ms"]
+    places = answer.places()
+    hits, measuring = answer.hits(places), answer.timings["similarity_ms"]
     spent = (time.perf_counter() - started) * 1000
     timings = {"fusion_ms": spent - measuring, "similarity_ms": measuring}
-    return Retrieved(hits, answer.mode, timings=timings, corrected=answer.corrected)
+    sure = answer.confidence(places)
+    return Retrieved(hits, answer.mode, timings=timings, corrected=answer.corrected, confidence=sure)
+
+
+def cut(found: Retrieved) -> Retrieved:
+    """Without the weaker hits, and without any where the first is not likely to be right; says how many those were.
+
+    What waits for its vector is judged by how much of the query its words cover. Where no confidence can be told, as of
+    words alone or of a model that was never fitted, nothing is cut.
+    """
+    if found.confidence is None:
+        return found
+    kept = [hit for hit in found if (hit.fused if hit.score is None else hit.score) >= MIN_SCORE]
+    kept = [] if is_silent(found.confidence) else kept
+    return replace(found, hits=tuple(kept), left_out=found.left_out + len(found) - len(kept))
 
 
 def found_by(outcomes: Outcomes) -> tuple[Nearest | None, Words | None]:
@@ -175,7 +190,7 @@ class _Place:
     id: str
     fused: float
     cosine: float | None
-    similarity: float
+    score: float | None
     shares: Mapping[str, float]
 
 
@@ -197,12 +212,24 @@ class Answer:
             return "keyword"
         return "hybrid" if self.words is not None and self.options.mode == "hybrid" else "semantic"
 
-    def hits(self) -> tuple[Hit, ...]:
+    def places(self) -> list[_Place]:
+        """All that was found, the best first."""
+        if self._is_by_places:
+            return self._by_places()
+        return self._by_meaning() if self.mode == "semantic" else self._by_evidence()
+
+    @property
+    def _is_by_places(self) -> bool:
+        return self.options.fusion == "rrf" and self.options.mode == "hybrid"
+
+    def confidence(self, places: Sequence[_Place]) -> float | None:
+        """How likely the first hit is right, where both measures say so."""
+        if self.mode != "hybrid" or self._is_by_places:
+            return None
+        return confidence(self.source.query, [(one.fused, one.cosine) for one in places], self.words, self._scale)
+
+    def hits(self, places: Sequence[_Place]) -> tuple[Hit, ...]:
         """The page that is shown, read at once."""
-        if self.options.fusion == "rrf" and self.options.mode == "hybrid":
-            places = self._by_places()
-        else:
-            places = self._by_meaning() if self.mode == "semantic" else self._by_evidence()
         page = places[: self.options.limit]
         records = self.source.read([one.id for one in page])
         ranks, waiting = self._ranks(), self.source.waiting([one.id for one in page if one.cosine is None])
@@ -212,7 +239,7 @@ class Answer:
                 collection=self.source.collection,
                 text=records[place.id].text,
                 metadata=records[place.id].metadata,
-                score=None if place.cosine is None else self._score(place.similarity),
+                score=place.score,
                 cosine=place.cosine,
                 fused=place.fused,
                 legs=tuple(self._legs(place, ranks)),
@@ -239,11 +266,13 @@ class Answer:
         """The nearest, and behind them what shares words and has no vector yet."""
         assert self.nearest is not None
         near = sorted(self.nearest.cosines.items(), key=lambda one: (-one[1], one[0]))
-        places = [_Place(name, cosine, cosine, cosine, {"vector": cosine}) for name, cosine in near]
+        places = [
+            _Place(name, cosine, cosine, score_of(cosine, self._scale), {"vector": cosine}) for name, cosine in near
+        ]
         if len(places) >= self.options.limit or self.words is None:
             return places
         waiting = [one for one in self._measured([one.id for one in self.words.found]) if one.cosine is None]
-        return places + [_Place(one.id, 0.0, None, 0.0, {"keyword": one.bm25}) for one in waiting]
+        return places + [_Place(one.id, 0.0, None, None, {"keyword": one.bm25}) for one in waiting]
 
     def _by_evidence(self) -> list[_Place]:
         """By both measures; without vectors by how much of the query each covers, which means the same everywhere."""
@@ -255,7 +284,7 @@ class Answer:
                 one.id,
                 one.similarity,
                 one.cosine,
-                one.similarity,
+                None if one.cosine is None else score(one.similarity, self._scale, self.words),
                 {"vector": one.cosine or 0.0, "keyword": one.by_words},
             )
             for one in rank(self._measured(found), self.words)
@@ -273,7 +302,8 @@ class Answer:
             cosines |= self.nearest.cosines
             missing = [one.id for one in fused if one.id not in cosines]
             cosines |= {one.id: one.cosine for one in self._measured(missing)}
-        return [_Place(one.id, one.score, cosines.get(one.id), cosines.get(one.id) or 0.0, one.shares) for one in fused]
+        scores = {name: score_of(cosine, self._scale) for name, cosine in cosines.items() if cosine is not None}
+        return [_Place(one.id, one.score, cosines.get(one.id), scores.get(one.id), one.shares) for one in fused]
 
     def _measured(self, ids: Iterable[str]) -> list[Measured]:
         """These as both legs see them."""
@@ -282,8 +312,9 @@ class Answer:
         self.timings["similarity_ms"] += (time.perf_counter() - started) * 1000
         return found
 
-    def _score(self, similarity: float) -> float:
-        return score_of(similarity, None if self.nearest is None else self.nearest.scale)
+    @property
+    def _scale(self) -> Scale | None:
+        return None if self.nearest is None else self.nearest.scale
 
     def _ranks(self) -> dict[Leg, dict[str, tuple[int, float]]]:
         """Where each leg saw what it found, and its raw measure."""

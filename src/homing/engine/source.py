@@ -124,6 +124,10 @@ class Source(Protocol):
     """One query put to one place. Its legs may be asked at the same time; whatever they raise is that leg's failure."""
 
     @property
+    def query(self) -> str:
+        """What was asked."""
+
+    @property
     def collection(self) -> str:
         """What the place is called."""
 

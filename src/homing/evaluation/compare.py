@@ -23,11 +23,23 @@ from homing.evaluation.result import (
     Floor,
     Language,
     Latency,
+    Reliability,
     Row,
     SetSummary,
     Threshold,
 )
-from homing.evaluation.run import MODES, THRESHOLD, Configuration, Progress, ask, index, latency, score, thresholds
+from homing.evaluation.run import (
+    MODES,
+    THRESHOLD,
+    Configuration,
+    Progress,
+    ask,
+    index,
+    latency,
+    reliability,
+    score,
+    thresholds,
+)
 from homing.stores.registry import open_store
 
 Announce = Callable[[str], Progress | None]
@@ -85,12 +97,14 @@ def compare(
     rows: list[Row] = []
     timings: list[Latency] = []
     borders: list[Threshold] = []
+    dots: list[Reliability] = []
     for golden in sets:
         for model in models:
             measured = _measure(golden, model, configurations, threshold, announce or _nobody)
             rows += measured[0]
             timings += measured[1]
             borders += measured[2]
+            dots += measured[3]
     now = time.gmtime()
     return Evaluation(
         id=f"{time.strftime('%Y%m%dT%H%M%SZ', now)}-{secrets.token_hex(3)}",
@@ -104,6 +118,7 @@ def compare(
         thresholds=tuple(borders),
         best=tuple(_best(golden.name, rows) for golden in sets),
         floors=tuple(_floor(golden, demand, rows) for golden, demand in concerned),
+        reliability=tuple(dots),
     )
 
 
@@ -129,7 +144,7 @@ def _measure(
     configurations: Sequence[Configuration],
     threshold: float,
     announce: Announce,
-) -> tuple[list[Row], list[Latency], list[Threshold]]:
+) -> tuple[list[Row], list[Latency], list[Threshold], list[Reliability]]:
     with (
         tempfile.TemporaryDirectory(prefix="homing-eval-") as folder,
         closing(open_store(f"sqlite:///{Path(folder) / 'eval.db'}")) as store,
@@ -140,7 +155,13 @@ def _measure(
         answers = ask(golden, engine, configurations, announce(f"Asking {golden.name}"))
         timings = [latency(golden, engine, mode) for mode in MODES]
     rows = score(golden.name, answers, configurations, model=model.id, threshold=threshold)
-    return rows, [one for one in timings if one is not None], thresholds(golden.name, model.id, answers)
+    timed = [one for one in timings if one is not None]
+    return (
+        rows,
+        timed,
+        thresholds(golden.name, model.id, answers),
+        reliability(golden.name, model.id, answers),
+    )
 
 
 def _nobody(_: str) -> None:

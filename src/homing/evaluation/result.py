@@ -88,6 +88,17 @@ class Threshold(Part):
     kept: float = Field(description="share of the answerable questions at or above it")
 
 
+class Reliability(Part):
+    """What was said about so likely a thing, and how often it was so: one dot of a reliability diagram."""
+
+    set: str
+    model: str
+    kind: Literal["confidence", "score"] = Field(description="of answers by their first hit, or of the hits shown")
+    said: float = Field(description="mean of what was said in this tenth")
+    was: float = Field(description="share that was right")
+    count: int
+
+
 class Best(Part):
     """The configuration with the highest nDCG@10 of a set."""
 
@@ -124,6 +135,7 @@ class Evaluation(Part):
     thresholds: tuple[Threshold, ...] = Field(description="empty for sets without unanswerable questions")
     best: tuple[Best, ...]
     floors: tuple[Floor, ...]
+    reliability: tuple[Reliability, ...] = Field((), description="of searches by evidence, where the model was fitted")
 
     @property
     def passed(self) -> bool:

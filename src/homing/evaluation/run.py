@@ -19,7 +19,7 @@ from homing.engine.ranking import DEFAULT_K
 from homing.engine.search import HybridOptions, search
 from homing.errors import InvalidArgument
 from homing.evaluation.golden import GoldenSet, Question
-from homing.evaluation.result import Language, Latency, Mode, Row, Threshold
+from homing.evaluation.result import Language, Latency, Mode, Reliability, Row, Threshold
 from homing.records import Leg, Retrieved, VectorRecord
 from homing.stores.store import Store
 from homing.vectors import Matrix
@@ -34,6 +34,7 @@ DEADLINE = 60.0
 """Seconds that a search may take: a busy machine changes no figure."""
 THRESHOLD = 0.5
 """The score at which every model's own border between unrelated and related lies."""
+EVIDENCE = "hybrid evidence"
 MODES: tuple[Mode, ...] = ("semantic", "keyword", "hybrid")
 Progress = Callable[[int, int], None]
 
@@ -74,7 +75,7 @@ class Configuration:
         if not self.vector_weight:
             return "keyword"
         if self.fusion == "evidence":
-            return "hybrid evidence"
+            return EVIDENCE
         return f"hybrid {self.vector_weight:g}/{self.keyword_weight:g} k={self.rrf_k}"
 
     def options(self, limit: int, deadline: float) -> HybridOptions:
@@ -266,6 +267,26 @@ def thresholds(name: str, model: str, answers: Sequence[Answers], step: float = 
         )
         for at in (round(n * step, 3) for n in range(round(1 / step) + 1))
     ]
+
+
+def reliability(name: str, model: str, answers: Sequence[Answers], bins: int = 10) -> list[Reliability]:
+    """How confidence and scores of searches by evidence agree with what was right; nothing where none were asked."""
+    said: dict[Literal["confidence", "score"], list[tuple[float, bool]]] = {"confidence": [], "score": []}
+    for one in answers:
+        found = next((found for how, found in one.found.items() if how.name == EVIDENCE), None)
+        if found is None or found.confidence is None or not found.hits:
+            continue
+        right = [one.question.relevant.get(hit.id, 0) > 0 for hit in found]
+        said["confidence"].append((found.confidence, right[0]))
+        said["score"] += [(hit.score, good) for hit, good in zip(found, right, strict=True) if hit.score is not None]
+    dots = []
+    for kind, pairs in said.items():
+        for at in range(bins):
+            here = [(chance, good) for chance, good in pairs if min(int(chance * bins), bins - 1) == at]
+            if here:
+                mean, was = _mean([chance for chance, _ in here]), _mean([float(good) for _, good in here])
+                dots.append(Reliability(set=name, model=model, kind=kind, said=mean, was=was, count=len(here)))
+    return dots
 
 
 def latency(golden: GoldenSet, engine: Engine, mode: Mode = "hybrid") -> Latency | None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from homing.chat import ChatModel, Message, StreamingChatModel
+from homing.engine.search import cut
 from homing.memory.content import SessionKey
 from homing.memory.service import RetrieveOptions
 from homing.records import Hit, Retrieved
@@ -39,8 +40,8 @@ class ContextAwareModelAdapter:
     """The same chat model, whose system prompt gets a section "## Semantic Context (RAG)" before each call.
 
     The question is the text of the last user message. The section holds whole items within `max_tokens`, each with its
-    collection and id, fenced as data; where nothing is found, or recall fails (a warning is logged), the call goes out
-    as it came. The caller's messages are never changed.
+    collection and id, fenced as data; where nothing relevant is found, or recall fails (a warning is logged), the call
+    goes out as it came. The caller's messages are never changed.
 
     `session_key` keeps the collections that `session_scoped` names to that session and leaves the others to all;
     `session_scoped=()` keeps every collection to it. `options` says how to recall otherwise. Where it is not `enabled`,
@@ -106,7 +107,8 @@ class ContextAwareModelAdapter:
             # Whatever it is: an answer without memory is better than none.
             log.warning("recall failed, the model is asked without context: %s", error)
             return ""
-        return context_section(found, self._max_tokens)
+        # Only what is relevant: a greeting recalls nothing.
+        return context_section(cut(found), self._max_tokens)
 
 
 def with_section(messages: Sequence[Message], section: str) -> list[Message]:

@@ -113,7 +113,9 @@ class RAGService:
         reason = chosen.reason or next((f"{name}:{outcome.code}" for name, outcome in failed.items()), None)
         corrected = {word: spelling for one in answers.values() for word, spelling in one.corrected.items()}
         degraded = chosen.degraded or bool(failed)
-        return Retrieved(hits, chosen.mode, degraded, reason, chosen.notice, timings, corrected)
+        first = max(hits, key=lambda hit: hit.fused, default=None)
+        sure = None if first is None else answers[first.collection].confidence
+        return Retrieved(hits, chosen.mode, degraded, reason, chosen.notice, timings, corrected, sure)
 
 
 @dataclass(frozen=True, slots=True)

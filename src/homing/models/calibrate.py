@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy.typing as npt
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
 from homing.models.config_service import LLMConfigService
+from homing.models.fitting import Questions, fit, logistic, measured_texts
 from homing.models.records import FittedScale, LLMModel
 from homing.text.paragraphs import paragraphs
 from homing.text.sentences import sentence_ends
-from homing.vectors import Scale
+from homing.vectors import Fit, Scale
 
 MIN_PAIRS = 20
 """Fewer pairs of a kind say nothing about a border."""
@@ -28,6 +29,13 @@ MAX_PAIRS = 1_000
 """Pairs of one's own texts that are used: more say nothing new about two numbers."""
 STRANGERS = 5
 """Unrelated partners of each text: what one is not about is most of what there is."""
+REMOVED, ELSEWHERE, TALK = 0.25, 0.6, 0.5
+"""How much unanswerable questions count beside the others: the right text is gone, they belong elsewhere, are none."""
+NONSENSE = (
+    "asdf qwer", "zzqqxx", "jkl; uiop", "vbnm vbnm", "xkcd qjzw vwx", "123456", "???", "……", "……？！", "0", "aaaa bbbb",
+    "的的的", "是了在", "么之于就", "天天 zxcv", "我 qwe 你", "lorem xqz", "哈哈哈哈", "你好",
+    "hello", "ok", "谢谢", "good night",
+)  # fmt: skip
 MIN_CHARACTERS = 4
 """Characters that either side of a pair must have."""
 
@@ -47,7 +55,7 @@ def fit_scale(related: npt.ArrayLike, unrelated: npt.ArrayLike) -> Scale:
     cosines = np.concatenate([near, far])
     labels = np.concatenate([np.ones(near.size), np.zeros(far.size)])
     weights = np.concatenate([np.full(near.size, 0.5 / near.size), np.full(far.size, 0.5 / far.size)])
-    slope, offset = _logistic(cosines, labels, weights, start=_start(near, far))
+    slope, offset = logistic(cosines[:, None], labels, weights, start=_start(near, far))
     steepness = min(slope, MAX_STEEPNESS)
     return Scale(border=round(-offset / slope, 4), steepness=round(steepness, 3))
 
@@ -64,35 +72,6 @@ def _cosines(values: npt.ArrayLike, kind: str) -> npt.NDArray[np.float64]:
 def _start(near: npt.NDArray[np.float64], far: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     slope = 4 / max(near.mean() - far.mean(), 0.1)
     return np.array([slope, -slope * (near.mean() + far.mean()) / 2])
-
-
-def _logistic(
-    x: npt.NDArray[np.float64],
-    labels: npt.NDArray[np.float64],
-    weights: npt.NDArray[np.float64],
-    *,
-    start: npt.NDArray[np.float64],
-) -> tuple[float, float]:
-    """Newton's method on the weighted log loss with a faint pull of the slope to zero, so that it always has an end."""
-    pull = 1e-6
-    design = np.stack([x, np.ones_like(x)], axis=1)
-
-    def loss(at: npt.NDArray[np.float64]) -> float:
-        margin = design @ at
-        return float(weights @ (np.logaddexp(0, margin) - labels * margin) + pull * at[0] ** 2 / 2)
-
-    at = start
-    for _ in range(100):
-        chance = 1 / (1 + np.exp(-np.clip(design @ at, -500, 500)))
-        gradient = design.T @ (weights * (chance - labels)) + pull * np.array([at[0], 0.0])
-        curvature = (design * (weights * chance * (1 - chance))[:, None]).T @ design + np.diag([pull, 1e-12])
-        step = np.linalg.solve(curvature, gradient)
-        while loss(at - step) > loss(at) and np.abs(step).max() > 1e-12:
-            step = step / 2
-        at = at - step
-        if np.abs(step).max() < 1e-9:
-            break
-    return float(at[0]), float(at[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +114,7 @@ def calibrate(embedder: EmbeddingProvider, pairs: Sequence[Pair]) -> Calibrated:
     related = np.einsum("ij,ij->i", questions, answers)
     left, right = zip(*_strangers(pairs), strict=True)
     unrelated = np.einsum("ij,ij->i", questions[list(left)], answers[list(right)])
-    scale = fit_scale(related, unrelated)
+    scale = replace(fit_scale(related, unrelated), fit=_fit(embedder, pairs))
     return Calibrated(
         scale, len(pairs), float((related >= scale.border).mean()), float((unrelated < scale.border).mean())
     )
@@ -143,8 +122,27 @@ def calibrate(embedder: EmbeddingProvider, pairs: Sequence[Pair]) -> Calibrated:
 
 def keep_scale(service: LLMConfigService, model: LLMModel, scale: Scale) -> LLMModel:
     """Keep a scale with the configuration of a model: it holds from the next call on."""
-    fitted = FittedScale(border=scale.border, steepness=scale.steepness)
+    fitted = FittedScale(border=scale.border, steepness=scale.steepness, fit=scale.fit)
     return service.update_model(model.id, model_config=model.model_config.model_copy(update={"scale": fitted}))
+
+
+def _fit(embedder: EmbeddingProvider, pairs: Sequence[Pair]) -> Fit:
+    """What reads searches in these texts: each half is asked its own questions, those of the other, and nonsense."""
+    halves, collections = (pairs[0::2], pairs[1::2]), []
+    for mine, others in (halves, halves[::-1]):
+        with measured_texts({str(at): one.answer for at, one in enumerate(mine)}, embedder) as texts:
+            own = texts.measure([one.question for one in mine], [[str(at)] for at in range(len(mine))])
+            elsewhere = texts.measure([one.question for one in others])
+            nonsense = texts.measure(NONSENSE)
+        collections.append(
+            [
+                Questions(own),
+                Questions(own, REMOVED, removed=True),
+                Questions(elsewhere, ELSEWHERE),
+                Questions(nonsense, TALK),
+            ]
+        )
+    return fit(collections)
 
 
 def _strangers(pairs: Sequence[Pair]) -> list[tuple[int, int]]:

@@ -108,7 +108,7 @@ class Adapters:
         # A local model embeds questions and documents alike, so one cached row serves both.
         adapter = self._options.remembered(made, by_kind=not is_local)
         fitted = model.model_config.scale
-        return adapter if fitted is None else Calibrated(adapter, Scale(fitted.border, fitted.steepness))
+        return adapter if fitted is None else Calibrated(adapter, Scale(fitted.border, fitted.steepness, fitted.fit))
 
     def _local(self, model: LLMModel) -> EmbeddingProvider:
         path, width = model.model_config.model_path, model.model_config.dimensions

@@ -16,6 +16,7 @@ from homing.database.database import Step
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE
 from homing.errors import InvalidArgument
 from homing.secret import Secret
+from homing.vectors import Fit
 
 LOCAL = "local"
 """The type of the provider whose models run in this process."""
@@ -54,6 +55,7 @@ class FittedScale(BaseModel):
 
     border: float
     steepness: float = Field(gt=0)
+    fit: Fit | None = None
 
 
 class ModelConfig(BaseModel):

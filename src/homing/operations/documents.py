@@ -8,9 +8,10 @@ from pydantic import ConfigDict, Field
 
 from homing.documents.records import DocumentKind
 from homing.documents.writing import missing
+from homing.engine.search import cut
 from homing.errors import InvalidArgument, NotFound
 from homing.operations.hits import SearchOut, search_out
-from homing.operations.models import Document, Input, Nothing, OffsetUnit, Output, Project, Query, on_channels
+from homing.operations.models import Document, Input, Nothing, OffsetUnit, Output, Project, Query, Weaker, on_channels
 from homing.operations.operation import Call, Channel, Job, Tool, operation
 from homing.records import Mode
 
@@ -212,8 +213,12 @@ class DocumentSearch(Input):
     limit: int = Field(20, ge=1, le=100)
     offset: int = Field(0, ge=0, le=1_000)
     min_score: float | None = Field(
-        None, ge=0, le=1, description="Leave out what only its meaning found and what scores less; 0.5 is related."
+        None,
+        ge=0,
+        le=1,
+        description="Leave out what only its meaning found and what scores less, in place of the default cut.",
     )
+    weaker: Weaker = False
     document: Document | None = None
 
 
@@ -265,7 +270,8 @@ def search_documents(call: Call, asked: DocumentSearch) -> SearchOut:
     )
     if not found.hits and asked.project is not None:
         _check_project(call, asked.project)
-    return search_out("documents", asked.query, found)
+    own_cut = asked.weaker or "min_score" in asked.model_fields_set
+    return search_out("documents", asked.query, found if own_cut else cut(found))
 
 
 def _check_project(call: Call, project: str) -> None:

@@ -52,7 +52,8 @@ class LegOut(Output):
 
 
 class HitOut(Output):
-    """One hit. `score` is on the readable scale, where 0.5 is the border between unrelated and related.
+    """One hit. `score` is the probability that it is about the query; of a search by meaning alone, its cosine on the
+    model's readable scale.
 
     `matched` are the words of the query that the text contains, `spans` where they stand in it. `uri` is the resource
     with the whole document or skill. `flags` names what in the text looks like an attempt to command a model: a hint,
@@ -76,8 +77,11 @@ class HitOut(Output):
 class SearchOut(Output):
     """The hits of one source. `degraded` says that a leg failed, `reason` which and why, `notice` tells a person.
 
-    `corrected` are words of the query that no text holds, and the spelling at one letter's distance that was searched
-    for instead.
+    By default weaker hits are left out, and all of them where the first is not likely to be right; `left_out` says how
+    many. `confidence` is the probability that the first hit, shown or not, is right; null where that cannot be told: a
+    leg failed, only one was asked, or the model was never calibrated (`homing models calibrate`), and then nothing is
+    silenced. `corrected` are words of the query that no text holds, and the spelling at one letter's distance that was
+    searched for instead.
     """
 
     source: str = Field(examples=["documents"])
@@ -88,6 +92,8 @@ class SearchOut(Output):
     hits: list[HitOut]
     took_ms: float = Field(examples=[6.4])
     corrected: dict[str, str] = Field(default_factory=dict, examples=[{"comit": "commit"}])
+    confidence: float | None = Field(None, examples=[0.92])
+    left_out: int = Field(0, examples=[3])
 
     def searches(self) -> Iterator[tuple[str, Mode, bool]]:
         """This search."""
@@ -96,6 +102,7 @@ class SearchOut(Output):
     def summary(self) -> str:
         """How much was found, and what a person should know about it."""
         said = "1 hit found." if len(self.hits) == 1 else f"{len(self.hits)} hits found."
+        said = f"{said} {left_out_text(self.left_out).en}." if self.left_out else said
         return " ".join([said, *(str(one) for one in (self.spelling(), self.notice) if one is not None)])
 
     def spelling(self) -> NoticeOut | None:
@@ -120,6 +127,14 @@ class SearchOut(Output):
             }
             for hit in self.hits
         ]
+
+
+def left_out_text(count: int) -> NoticeOut:
+    """How many weaker hits the default cut left out."""
+    return NoticeOut(
+        zh=f"另有 {count} 条较弱的结果未显示",
+        en="1 weaker one left out" if count == 1 else f"{count} weaker ones left out",
+    )
 
 
 def search_out(source: str, query: str, found: Retrieved) -> SearchOut:
@@ -198,6 +213,8 @@ def _group(source: str, found: Retrieved | FoundSkills, hits: list[HitOut]) -> S
         hits=hits,
         took_ms=round(found.timings.get("total_ms", 0.0), 3),
         corrected=dict(found.corrected),
+        confidence=found.confidence,
+        left_out=found.left_out,
     )
 
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from homing.engine.search import cut
 from homing.errors import NotFound
 from homing.operations.hits import SearchOut, search_out
-from homing.operations.models import Input, Limit, Name, Output, Query
+from homing.operations.models import Input, Limit, Name, Output, Query, Weaker
 from homing.operations.operation import Call, Tool, operation
 from homing.operations.problems import EMPTY_OR_NO_NUL, NO_NUL, NOT_BLANK
 from homing.records import Mode
@@ -48,6 +49,7 @@ class Recall(Input):
     limit: Limit = Field(5, examples=[5])
     max_distance: float = Field(0.0, ge=0, le=2, description="Leave out what is farther; 0 is off.", examples=[0.6])
     mode: Mode = Field("hybrid", examples=["hybrid"])
+    weaker: Weaker = False
 
 
 class MemoryListing(Input):
@@ -145,7 +147,8 @@ def recall(call: Call, asked: Recall) -> SearchOut:
         max_distance=asked.max_distance,
         mode=asked.mode,
     )
-    return search_out("memory", asked.query, found)
+    own_cut = asked.weaker or asked.max_distance
+    return search_out("memory", asked.query, found if own_cut else cut(found))
 
 
 @operation("read", http="GET /memory", tag=TAG)

@@ -19,6 +19,7 @@ Query = Annotated[
     str, Field(min_length=1, max_length=10_000, pattern=NOT_BLANK, description="A question, in Chinese or English.")
 ]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many hits at most.")]
+Weaker = Annotated[bool, Field(description="Also show the weaker hits that are left out by default.")]
 Name = Annotated[str, Field(min_length=1, max_length=1_000, pattern=NO_NUL)]
 Project = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=NO_NUL, examples=["novel"])]
 Document = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=NO_NUL, examples=["ch1"])]

@@ -8,16 +8,15 @@ from functools import partial
 
 from pydantic import Field
 
+from homing.engine.search import cut
 from homing.errors import HomingError
 from homing.legs import run_legs
 from homing.operations.hits import NoticeOut, SearchOut, Source, devices_out, search_out, skills_out
-from homing.operations.models import Input, Limit, Name, Output, Query
+from homing.operations.models import Input, Limit, Name, Output, Query, Weaker
 from homing.operations.operation import Call, operation
 from homing.records import Mode
 
 SOURCES: tuple[Source, ...] = ("skills", "documents", "memory", "devices")
-RELATED = 0.5
-"""The border between unrelated and related on the readable scale: what lies below is no answer to a question."""
 DEADLINE = 15.0
 """Seconds that an answer waits for a source; each has shorter deadlines of its own."""
 
@@ -29,6 +28,7 @@ class SearchEverything(Input):
     sources: list[Source] = Field(list(SOURCES), min_length=1, max_length=len(SOURCES), examples=[["documents"]])
     project: Name | None = Field(None, description="Only documents of this project.", examples=["novel"])
     limit: Limit = Field(5, examples=[5])
+    weaker: Weaker = False
 
 
 class EverythingOut(Output):
@@ -58,11 +58,13 @@ def search_everything(call: Call, asked: SearchEverything) -> EverythingOut:
 
 
 def _skills(call: Call, asked: SearchEverything) -> SearchOut:
-    return _related(skills_out(asked.query, call.app.skills.find_relevant_skills(asked.query, asked.limit)))
+    found = call.app.skills.find_relevant_skills(asked.query, asked.limit, cut=not asked.weaker)
+    return skills_out(asked.query, found)
 
 
 def _memory(call: Call, asked: SearchEverything) -> SearchOut:
-    return _related(search_out("memory", asked.query, call.app.memory.recall(asked.query, limit=asked.limit)))
+    found = call.app.memory.recall(asked.query, limit=asked.limit)
+    return search_out("memory", asked.query, found if asked.weaker else cut(found))
 
 
 def _devices(call: Call, asked: SearchEverything) -> SearchOut:
@@ -73,9 +75,8 @@ def _devices(call: Call, asked: SearchEverything) -> SearchOut:
 
 
 def _documents(call: Call, asked: SearchEverything) -> SearchOut:
-    search = call.app.documents.search
-    found = search(asked.project, asked.query, mode="hybrid", top_k=asked.limit, min_score=RELATED)
-    return search_out("documents", asked.query, found)
+    found = call.app.documents.search(asked.project, asked.query, top_k=asked.limit)
+    return search_out("documents", asked.query, found if asked.weaker else cut(found))
 
 
 _ASKED: dict[str, Callable[[Call, SearchEverything], SearchOut]] = {
@@ -84,12 +85,6 @@ _ASKED: dict[str, Callable[[Call, SearchEverything], SearchOut]] = {
     "memory": _memory,
     "devices": _devices,
 }
-
-
-def _related(group: SearchOut) -> SearchOut:
-    """Without the hits that share neither meaning nor a word with the query: the least bad is no answer."""
-    kept = [hit for hit in group.hits if hit.matched or hit.score is None or hit.score >= RELATED]
-    return group.model_copy(update={"hits": kept})
 
 
 def _failed(source: str, error: Exception | None, code: str, took: float) -> SearchOut:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from homing.errors import NotFound
 from homing.operations.hits import SearchOut, skills_out
-from homing.operations.models import Input, Limit, Name, Output, Query
+from homing.operations.models import Input, Limit, Name, Output, Query, Weaker
 from homing.operations.operation import Call, Job, Tool, operation
 from homing.skills.skill_file import suspicions
 
@@ -94,7 +94,10 @@ class SkillSearch(Input):
 
     query: Query = Field(examples=["帮我提交代码"])
     limit: Limit = Field(5, examples=[5])
-    threshold: float | None = Field(None, ge=0, le=1, description="Leave out what scores lower.", examples=[0.3])
+    threshold: float | None = Field(
+        None, ge=0, le=1, description="Leave out what scores lower, in place of the default cut.", examples=[0.3]
+    )
+    weaker: Weaker = False
 
 
 class SkillScan(Input):
@@ -128,7 +131,9 @@ def list_skills(call: Call, asked: SkillListing) -> SkillList:
 )
 def find_skills(call: Call, asked: SkillSearch) -> SearchOut:
     """The skills that fit a request, the best first."""
-    return skills_out(asked.query, call.app.skills.find_relevant_skills(asked.query, asked.limit, asked.threshold))
+    cut = not asked.weaker and asked.threshold is None
+    found = call.app.skills.find_relevant_skills(asked.query, asked.limit, asked.threshold, cut=cut)
+    return skills_out(asked.query, found)
 
 
 def _check_folder(call: Call, asked: SkillScan) -> None:

@@ -1,19 +1,18 @@
 """From a request to the skills that fit it, and why.
 
 What a skill is near to is the nearer of its head and its best passage, the passage a little less; the engine's ranking
-does the rest. The score is that similarity on the model's scale, whose border moves with the number of skills: 0.5 is
-where the best of them is as likely to be near by chance. An exact name is 1.
+does the rest: the score is the probability that the skill fits. An exact name is 1.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from homing.engine.grouping import Group, Grouped, Part, Share, search_groups
+from homing.engine.ranking import MIN_SCORE, is_silent, score
 from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument
 from homing.records import Leg, Metadata, Mode, Notice, VectorRecord
@@ -21,14 +20,11 @@ from homing.skills.index import HEADS, PASSAGES, SkillIndex, head_words, owner_o
 from homing.skills.skill import Skill, head_text, one_line
 from homing.stores.arguments import checked_limit
 from homing.text.tokens import matched_terms
-from homing.vectors import Scale, score_of
 
 log = logging.getLogger(__name__)
 
 BODY_MARGIN = 0.05
 """How much nearer a passage of the body must be than the head to count in its place."""
-SIZE_WEIGHT = 0.5
-"""How much the number of skills counts in a score; measured, see bench/skills.py."""
 SAME_COSINE = 0.985
 """Cosine of two heads from which on they say the same; equal descriptions do in any case."""
 MAX_SAME_SHARE = 0.4
@@ -43,9 +39,18 @@ PARTS = (Part(HEADS), Part(PASSAGES, owner_of, BODY_MARGIN))
 
 
 def find(
-    index: SkillIndex, query: str, limit: int, threshold: float | None, *, deadline: float = DEADLINE
+    index: SkillIndex,
+    query: str,
+    limit: int,
+    threshold: float | None,
+    *,
+    cut: bool = False,
+    deadline: float = DEADLINE,
 ) -> FoundSkills:
-    """The skills that fit, the best first, at most `limit`, none below the threshold."""
+    """The skills that fit, the best first, at most `limit`, none below the threshold.
+
+    `cut` leaves out what every search does by default: weak hits, and all of them where the first is not likely right.
+    """
     checked_limit(limit)
     if not isinstance(query, str) or not query.strip():
         raise InvalidArgument("the query is empty; say what is to be done")
@@ -60,12 +65,16 @@ def find(
         on_failure=_warn,
     )
     places = _places(index, found, set(named), limit) if limit else []
-    fitting = [place for place in places if threshold is None or place.score >= threshold]
+    outcome = found.outcome
+    sure = 1.0 if named and places else outcome.confidence
+    cut = cut and sure is not None
+    least = max(threshold or 0.0, MIN_SCORE) if cut else threshold
+    silent = cut and is_silent(sure)
+    fitting = [place for place in places if (least is None or place.score >= least) and not silent]
     bodies = [one for place in fitting for one in (place.body.nearest, place.body.worded) if one is not None]
     shown = list(dict.fromkeys(bodies))
     texts = {one.id: one.text for one in index.store.get(PASSAGES, shown, embeddings=False)} if shown else {}
     hits = tuple(_hit(query, place, texts) for place in fitting)
-    outcome = found.outcome
     return FoundSkills(
         hits,
         outcome.mode,
@@ -74,18 +83,9 @@ def find(
         notice=_degraded(found) or _empty(index, hits, places, threshold),
         timings=outcome.timings,
         corrected=outcome.corrected,
+        confidence=sure,
+        left_out=len(places) - len(fitting) if cut else 0,
     )
-
-
-def among(scale: Scale | None, size: int) -> Scale | None:
-    """A model's scale for the best of so many: its border says what one pair means, and one of many is near by chance.
-
-    Of n skills each is the right one with odds of 1 to n before anything is known of it, which moves the border by
-    ln(n); half of that counts, because of many skills several may be right.
-    """
-    if scale is None or size < 2:
-        return scale
-    return Scale(scale.border + SIZE_WEIGHT * math.log(size) / scale.steepness, scale.steepness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,14 @@ def _places(index: SkillIndex, found: Grouped, named: set[str], limit: int) -> l
         (one for one in found.groups if one.id in named or one.similarity > 0 or found.outcome.mode != "keyword"),
         key=lambda one: (one.id not in named, -one.similarity, one.id),
     )
-    total = index.size() if found.total is None else found.total
-    scale = among(found.scale, total) if found.outcome.mode != "keyword" else None
+    scale = found.scale if found.outcome.mode != "keyword" else None
     # As many as near-duplicates may push aside, and some that may be gone by now. Where all have room, none are.
     read = [one.id for one in order[: 4 * limit + 10]]
     heads = {one.id: one for one in index.heads(read, embeddings=len(read) > limit)}
     return [
         _Place(
             skill_of(heads[one.id]),
-            1.0 if one.id in named else max(0.0, min(1.0, score_of(one.similarity, scale))),
+            1.0 if one.id in named else max(0.0, min(1.0, score(one.similarity, scale, found.words))),
             one.shares[0],
             one.shares[1],
             one.id in named,
@@ -242,8 +241,9 @@ class FoundSkills(Sequence[SkillHit]):
     """The answer of a search; iterates and indexes like the list of its hits, the highest score first.
 
     `degraded` is true when the model could not be asked and keywords alone answered; `reason` is then a stable code and
-    `notice` says it to a person. `notice` also says when nothing reached the threshold. `corrected` is as in
-    `Retrieved`.
+    `notice` says it to a person. `notice` also says when nothing reached the threshold. `confidence` is the probability
+    that the first hit is right, None where that cannot be told; `left_out` is how many weaker ones were cut;
+    `corrected` is as in `Retrieved`.
     """
 
     hits: tuple[SkillHit, ...]
@@ -253,6 +253,8 @@ class FoundSkills(Sequence[SkillHit]):
     notice: Notice | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
     corrected: Mapping[str, str] = field(default_factory=dict)
+    confidence: float | None = None
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[SkillHit]:
         return iter(self.hits)

@@ -111,12 +111,15 @@ class SkillService:
 
     # Finding
 
-    def find_relevant_skills(self, query: str, limit: int = 5, threshold: float | None = None) -> FoundSkills:
+    def find_relevant_skills(
+        self, query: str, limit: int = 5, threshold: float | None = None, *, cut: bool = False
+    ) -> FoundSkills:
         """The skills that fit a request, the best first, at most `limit`, none below `threshold`.
 
-        Where the model fails, a warning is logged and keywords answer. Raises RetrievalFailed where the store fails.
+        `cut` leaves out weak ones, and all of them where the first is not likely right, and says how many. Where the
+        model fails, a warning is logged and keywords answer. Raises RetrievalFailed where the store fails.
         """
-        return find(self._index, query, limit, threshold, deadline=self._deadline)
+        return find(self._index, query, limit, threshold, cut=cut, deadline=self._deadline)
 
     def get_embedding(self, skill: Skill | Mapping[str, Any]) -> Vector | None:
         """The vector of a skill's name, description and tags by the default model; None where it fails (a warning).

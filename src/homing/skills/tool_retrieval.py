@@ -64,10 +64,12 @@ class ToolRetrievalService(SkillService):
             self._models.config.ensure_default_embedding_model()
         super().initialize()
 
-    def find_relevant_skills(self, query: str, limit: int = 5, threshold: float | None = None) -> FoundSkills:
+    def find_relevant_skills(
+        self, query: str, limit: int = 5, threshold: float | None = None, *, cut: bool = False
+    ) -> FoundSkills:
         """The skills that fit a request; see `SkillService`. Raises LanceSearchError where the store fails."""
         try:
-            return super().find_relevant_skills(query, limit, threshold)
+            return super().find_relevant_skills(query, limit, threshold, cut=cut)
         except (StoreError, RetrievalFailed) as error:
             raise _unreachable(error) from error
 

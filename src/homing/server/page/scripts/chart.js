@@ -83,6 +83,27 @@ export function sweepLine(rows, measure, label) {
   return h("div", { class: "scrolls" }, drawing);
 }
 
+/** What was said along the bottom, how often it was so upwards; on the line both are the same. */
+export function reliabilityDots(dots, label) {
+  const side = 220;
+  const total = dots.reduce((sum, dot) => sum + dot.count, 0) || 1;
+  const drawing = s("svg", { class: "chart", viewBox: `0 0 ${side + 70} ${side + 60}`, role: "img", "aria-label": label });
+  drawing.append(s("path", { d: `M50 10V${side + 10}H${side + 50}`, class: "grid" }));
+  drawing.append(s("path", { d: `M50 ${side + 10}L${side + 50} 10`, class: "grid" }));
+  for (const dot of dots) {
+    const place = { cx: 50 + side * dot.said, cy: side + 10 - side * dot.was, r: 3 + 16 * Math.sqrt(dot.count / total) };
+    drawing.append(
+      s("circle", { ...place, class: "dot" }, s("title", {}, `${dot.said.toFixed(2)} → ${dot.was.toFixed(2)} (${dot.count})`)),
+    );
+  }
+  for (const value of [0, 0.5, 1]) {
+    drawing.append(s("text", { x: 50 + side * value, y: side + 28, class: "value middle" }, String(value)));
+    drawing.append(s("text", { x: 26, y: side + 14 - side * value, class: "value middle" }, String(value)));
+  }
+  drawing.append(s("text", { x: 50 + side / 2, y: side + 48, class: "value middle" }, label));
+  return drawing;
+}
+
 function keywordWeight(row) {
   return row.keyword_weight / (row.vector_weight + row.keyword_weight || 1);
 }

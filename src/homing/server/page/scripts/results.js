@@ -10,9 +10,6 @@ import { named, number, t } from "./language.js";
 import { isDegraded, say, tellDegraded } from "./messages.js";
 import { go } from "./route.js";
 
-const BORDER = 0.5;
-const FAR = 0.2;
-
 /** Shows results in `main`; call `search` with each question. `extra` are fields of the request. */
 export class Results {
   constructor(main, sources, limit, extra = {}) {
@@ -20,7 +17,7 @@ export class Results {
     this.request = { sources, limit, ...extra };
     this.latest = 0;
     this.aborting = null;
-    this.unfolded = new Set();
+    this.weaker = false;
     this.opened = null;
     this.query = "";
   }
@@ -30,9 +27,10 @@ export class Results {
     this.aborting?.abort();
     this.aborting = new AbortController();
     const mine = (this.latest += 1);
-    const answer = await ask("POST", "/search", { query, ...this.request }, { signal: this.aborting.signal });
+    if (query !== this.query) this.weaker = false;
+    const asked = { query, ...this.request, weaker: this.weaker };
+    const answer = await ask("POST", "/search", asked, { signal: this.aborting.signal });
     if (mine !== this.latest) return;
-    if (query !== this.query) this.unfolded.clear();
     this.query = query;
     tellDegraded(answer.groups);
     this.draw(answer.groups.map(ranked).sort((one, other) => best(other) - best(one)));
@@ -56,7 +54,7 @@ export class Results {
         "div",
         { class: "results", role: "region", "aria-label": t("results.region") },
         corrected(groups),
-        drawn.length > 0 ? drawn : nothing(this.query),
+        drawn.length > 0 ? drawn : [nothing(this.query), this.more(groups)],
       ),
     );
     if (focused !== undefined) this.main.querySelector(`[data-hit="${CSS.escape(focused)}"]`)?.focus();
@@ -64,31 +62,11 @@ export class Results {
   }
 
   group(group) {
-    const strong = group.hits.filter((hit) => !isWeak(hit));
-    const folded =
-      !this.unfolded.has(group.source) && strong.length < group.hits.length && this.request.sources.length > 1;
     const list = h(
       "ul",
       { class: "hits" },
-      (folded ? strong : group.hits).map((hit) => h("li", {}, this.hit(group, hit))),
+      group.hits.map((hit) => h("li", {}, this.hit(group, hit))),
     );
-    const more =
-      folded &&
-      h(
-        "button",
-        {
-          type: "button",
-          class: "quiet more",
-          on: {
-            click: () => {
-              this.unfolded.add(group.source);
-              list.replaceChildren(...group.hits.map((hit) => h("li", {}, this.hit(group, hit))));
-              more.remove();
-            },
-          },
-        },
-        t("results.weaker", { n: group.hits.length - strong.length }),
-      );
     return h(
       "section",
       { class: `group of-${group.source}`, "aria-label": t(`tab.${group.source}`) },
@@ -109,7 +87,19 @@ export class Results {
           ),
       ),
       list,
-      more,
+      this.more([group]),
+    );
+  }
+
+  /** Says how many weaker hits were left out, and shows them when it is pressed. */
+  more(groups) {
+    const left = groups.reduce((sum, group) => sum + (group.left_out ?? 0), 0);
+    const show = () => {
+      this.weaker = true;
+      this.search(this.query);
+    };
+    return (
+      left > 0 && h("button", { type: "button", class: "quiet more", on: { click: show } }, t("results.weaker", { n: left }))
     );
   }
 
@@ -120,7 +110,7 @@ export class Results {
       "button",
       {
         type: "button",
-        class: isWeak(hit) ? "hit weak" : "hit",
+        class: "hit",
         dataset: { hit: `${group.source}:${hit.id}` },
         "aria-expanded": String(this.opened === `${group.source}:${hit.id}`),
         "aria-controls": "detail",
@@ -191,12 +181,6 @@ function best(group) {
   if (group.hits.some((hit) => hit.metadata?.decision === "act")) return 2;
   const strongest = Math.max(0, ...group.hits.map((hit) => hit.score ?? 0.45));
   return group.hits.length === 0 ? -1 : strongest;
-}
-
-/** Below the border without a word in common, or so far below it that a word does not help. */
-function isWeak(hit) {
-  if (hit.score === null || hit.score === undefined) return false;
-  return hit.score < (hit.matched?.length > 0 ? FAR : BORDER);
 }
 
 /** The score as a ring that closes. */

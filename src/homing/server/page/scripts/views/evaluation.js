@@ -1,7 +1,7 @@
 // Results of `homing eval`: saved on the server or dropped here, as a chart and a table.
 
 import { ask } from "../api.js";
-import { bars, sweepLine } from "../chart.js";
+import { bars, reliabilityDots, sweepLine } from "../chart.js";
 import { h, put } from "../dom.js";
 import { number, t } from "../language.js";
 import { toast } from "../messages.js";
@@ -145,8 +145,17 @@ export function evaluation(main) {
             )
             .join(" · "),
         ),
+        reliability(set),
       );
     });
+  }
+
+  /** How far what searches said of themselves can be believed, where the result knows. */
+  function reliability(set) {
+    const dots = result.reliability.filter((dot) => dot.set === set && dot.model === result.models?.[0]);
+    if (dots.length === 0) return null;
+    const of = (kind) => reliabilityDots(dots.filter((dot) => dot.kind === kind), t(`evaluation.${kind}`));
+    return h("div", { class: "row reliability" }, of("confidence"), of("score"));
   }
 
   function table() {
@@ -214,7 +223,8 @@ function read(data) {
   const wanted = ["set", "model", "configuration", "language"];
   if (data?.format !== 1 || rows.length === 0 || rows.some((row) => wanted.some((key) => typeof row[key] !== "string")))
     throw new Error("not a result");
-  return { ...data, latency: Array.isArray(data.latency) ? data.latency : [] };
+  const list = (part) => (Array.isArray(part) ? part : []);
+  return { ...data, latency: list(data.latency), reliability: list(data.reliability) };
 }
 
 /** Where every question is one that nothing answers, there is nothing to find, and no share of it. */
