@@ -32,7 +32,7 @@ def settings(folder: Path, embedding: dict[str, Any], **providers: dict[str, str
 def test_by_default_the_bundled_model_embeds(tmp_path: Path) -> None:
     embedder = resolve_embedder(settings(tmp_path, {}))
     assert embedder is not None
-    assert embedder.id == "local/all-MiniLM-L6-v2-zh@384"
+    assert embedder.id == "local/all-MiniLM-L6-v2-zh:4@384"
 
 
 def test_an_empty_provider_means_no_embedding(tmp_path: Path) -> None:

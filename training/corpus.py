@@ -6,6 +6,7 @@ array, a passage is a longer slice and costs no memory. Each epoch cuts the sour
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +15,14 @@ import torch
 from torch import Tensor
 
 from data import CLS, LONGEST, SEP, UNKNOWN, load_texts
-from encoder import Encoder
 
+Teacher = Callable[[Tensor], Tensor]  # token ids to unit vectors
 CUTS = 4  # ways in which the sources are cut into passages; teacher vectors are computed for each
 EVERYDAY = (
     "3am", "cataclysm", "crosswoz", "debian_ddtp", "dify_plugins", "homeassistant", "libreoffice_ui", "multiwoz",
     "ntrex", "prompt_titles", "tatoeba", "tico", "wesnoth",
 )  # fmt: skip
+MOST = 8_192  # rows a teacher reads at once: attention takes no more than some ten thousand
 ORIGINAL = 30_522  # the teacher's vocabulary; newer ids are unknown to it
 
 
@@ -80,13 +82,14 @@ def quarters(count: int, full: int) -> int:
     return count // max(1, full // 4) * max(1, full // 4)
 
 
-def teach(teacher: Encoder, flat: Tensor, start: Tensor, length: Tensor) -> Tensor:
+def teach(teacher: Teacher, flat: Tensor, start: Tensor, length: Tensor) -> Tensor:
     """The teacher's vectors of slices of the flat array; ids it does not know become [UNK]."""
     vectors = torch.empty(len(start), 384, dtype=torch.half, device=flat.device)
     with torch.inference_mode():
         for rows, size in by_length(length, torch.arange(len(start), device=flat.device), 262_144):
-            ids = with_ends(flat, start[rows], size)
-            vectors[rows] = teacher(ids.masked_fill(ids >= ORIGINAL, UNKNOWN)).half()
+            for part in rows.split(MOST):
+                ids = with_ends(flat, start[part], size)
+                vectors[part] = teacher(ids.masked_fill(ids >= ORIGINAL, UNKNOWN)).half()
     return vectors
 
 
@@ -111,7 +114,8 @@ class Corpus:
         self.flat, self.targets, self._steady, self._cuts, self._seed = flat, targets, steady, cuts, seed
 
     @classmethod
-    def read(cls, path: Path, teacher: Encoder, *, device: str, seed: int) -> Corpus:
+    def read(cls, path: Path, teacher: Teacher | Tensor, *, device: str, seed: int) -> Corpus:
+        """The teacher may be its own vectors, as an earlier corpus of the same texts and seed holds them."""
         file = np.load(path)
         texts = {name: load_texts(file, name) for name in ("zh", "en", "word", "gloss", "section", "request")}
         base, place = {}, 0
@@ -130,7 +134,10 @@ class Corpus:
 
         def taught(english: tuple[Tensor, Tensor]) -> Tensor:
             rows = sum(len(part) for part in parts)
-            parts.append(teach(teacher, flat, *english))
+            count = len(english[0])
+            parts.append(
+                teacher[rows : rows + count] if isinstance(teacher, Tensor) else teach(teacher, flat, *english)
+            )
             return torch.arange(rows, rows + len(english[0]), device=device)
 
         def group(texts_: tuple[Tensor, Tensor], target: Tensor, share: Tensor | float, chinese: bool) -> Group:
@@ -167,7 +174,7 @@ class Corpus:
                     group(english, target, 0.5, False),
                 ]
             )
-        return cls(flat, torch.cat(parts), steady, cuts, seed)
+        return cls(flat, teacher if isinstance(teacher, Tensor) else torch.cat(parts), steady, cuts, seed)
 
     def epoch(self, number: int, budget: int) -> Items:
         generator = torch.Generator(self.flat.device).manual_seed(self._seed * 1000 + number)

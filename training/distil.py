@@ -1,7 +1,9 @@
 """Stage 1: Chinese and English sentences and passages learn to land where the teacher puts the English text.
 
     python distil.py --prepared prepared --teacher TEACHER_FOLDER --start START_FOLDER --out stage1 --seconds 900
+    python distil.py … --vectors vectors.pt
 
+With --vectors the targets are those of MiniLM beside bge-en (`vectors.py`).
 Per text |v − t|², and for Chinese texts 0.1 · InfoNCE against the teacher vectors of the same batch. A batch is four
 chunks; the texts of a chunk have equal length, so nothing is padded. The learning rate follows the clock: a cosine
 over `--seconds`, so the run uses exactly the time it is given.
@@ -21,6 +23,7 @@ from torch import Tensor
 from corpus import Corpus, Items
 from encoder import Encoder, load, save
 from evaluate import weights_of
+from vectors import SEED
 
 CHUNKS = 4  # a step
 TEMPERATURE = 0.05
@@ -65,6 +68,10 @@ def anchor_step(model: Encoder, items: Items, chunk: int, weight: float, contras
     return loss.detach(), ids.numel()
 
 
+def taught_by(teacher: Path, vectors: Path | None, device: str) -> Encoder | Tensor:
+    return torch.load(vectors)["targets"].to(device) if vectors else load(weights_of(teacher)).to(device).eval()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("prepared", "teacher", "start", "out"):
@@ -75,13 +82,15 @@ def main() -> None:
     parser.add_argument("--embedding-rate", type=float, default=1e-3)
     parser.add_argument("--warmup", type=int, default=300)
     parser.add_argument("--contrast", type=float, default=0.1)
+    parser.add_argument("--vectors", type=Path, help="file that vectors.py wrote")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     started = time.time()
-    teacher = load(weights_of(args.teacher)).to(device).eval()
-    corpus = Corpus.read(args.prepared / "distil.npz", teacher, device=device, seed=args.seed)
+    teacher = taught_by(args.teacher, args.vectors, device)
+    seed = SEED if args.vectors else args.seed
+    corpus = Corpus.read(args.prepared / "distil.npz", teacher, device=device, seed=seed)
     print(f"teacher vectors after {time.time() - started:.0f} s: {corpus.summary()}", flush=True)
     del teacher
     model = load(weights_of(args.start)).to(device).train()

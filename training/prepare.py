@@ -2,11 +2,12 @@
 
     python prepare.py --data TRAIN_FOLDER --dev DEV_FOLDER --tokenizer tokenizer.json --cmrc cmrc2018_train.json.xz \
         --names names.jsonl.xz --topics topics.jsonl.xz --intents intents.jsonl.xz \
-        --prompts prompts.jsonl.xz --out prepared
+        --prompts prompts.jsonl.xz --dictionary dictionary.jsonl.xz --reading reading.jsonl.xz --out prepared
 
 Writes `distil.npz` (aligned sentences, dictionary entries and names, English sections, polite requests) and
-`retrieve.npz` (headings and their sections, questions and their passages, questions and their topics). Texts that
-repeat a development text are left out and counted in `prepared.json`.
+`retrieve.npz` (headings and their sections, questions and their passages, questions and their topics, plain text to
+read). Texts that repeat a development text are left out and counted in `prepared.json`. Without --dictionary and
+--reading the data are those of the third generation.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ WINDOW = 240  # characters of a question's passage; the articles are about twice
 POLITE = (
     "帮我", "请帮我", "请", "我想", "我要", "麻烦你", "麻烦帮我", "能不能帮我", "可以帮我", "帮忙", "请你", "我需要",
 )  # fmt: skip
+JOINTS_ZH = [
+    "，", "。", "，另外", "，然后", "，同时", "，并且", "；还有", "。最后，", "。此外，我还想知道",
+    "，接着帮我", "。顺便", "，以及",
+]  # fmt: skip
+JOINTS_EN = [", and", ".", ". Also,", ", then", ". After that,", "; besides,", ". Finally,", ". I also want to know"]
 REQUESTS = 160_000  # short Chinese texts that come a second time as a polite request
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[^。！？!?；;]*[。！？!?；;]?[」』”）)]*")
@@ -102,8 +108,8 @@ def questions(path: Path, cleaner: Cleaner, limit: int | None) -> tuple[list[str
     return asked, passages, answer_in, article_of
 
 
-def entries(glossary: Path, names: Path) -> tuple[list[str], list[str]]:
-    """Dictionary words with their first gloss, again with up to three, and bilingual names."""
+def entries(glossary: Path, names: Path, dictionary: Path | None) -> tuple[list[str], list[str]]:
+    """Dictionary words with their first gloss, again with up to three, bilingual names, and the large dictionary."""
     chinese: list[str] = []
     english: list[str] = []
     for row in read_jsonl(glossary):
@@ -112,9 +118,10 @@ def entries(glossary: Path, names: Path) -> tuple[list[str], list[str]]:
             if gloss:
                 chinese.append(row["zh"])
                 english.append(gloss)
-    for row in read_jsonl(names):
-        chinese.append(row["zh"])
-        english.append(row["en"])
+    for path in (names, dictionary):
+        for row in read_jsonl(path) if path else ():
+            chinese.append(row["zh"])
+            english.append(row["en"])
     return chinese, english
 
 
@@ -139,10 +146,26 @@ def by_topic(path: Path, cleaner: Cleaner, kind: str, limit: int | None) -> tupl
     return list(groups), [question for group in groups.values() for question in group], starts.tolist()
 
 
+def plain(path: Path | None, cleaner: Cleaner, limit: int | None) -> dict[str, list[dict[str, str]]]:
+    """Sentences of plain text in the order of their sources, by language."""
+    rows = list(read_jsonl(path))[:limit] if path else []
+    kept = cleaner.keep("sentence to read", [[row["text"] for row in rows]])
+    rows = [row for row, good in zip(rows, kept, strict=True) if good]
+    return {language: [row for row in rows if row["lang"] == language] for language in ("zh", "en")}
+
+
+def numbered(names: list[str]) -> np.ndarray:
+    """The same number for the same name."""
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int32)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("data", "dev", "tokenizer", "cmrc", "names", "topics", "intents", "prompts", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    for name in ("dictionary", "reading"):
+        parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--limit", type=int, help="read only this many rows of each file (to try the pipeline)")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -157,7 +180,7 @@ def main() -> None:
     kept = cleaner.keep("pair", [[row["zh"] for row in pairs], [row["en"] for row in pairs]])
     pairs = [row for row, good in zip(pairs, kept, strict=True) if good]
     sources = sorted({row["src"] for row in pairs})
-    chinese, english = entries(args.data / "glossary.jsonl.xz", args.names)
+    chinese, english = entries(args.data / "glossary.jsonl.xz", args.names, args.dictionary)
     cleaner.counts["dictionary entries and names"] = len(chinese[: args.limit])
 
     sections = list(read_jsonl(args.data / "sections.jsonl.xz"))
@@ -185,6 +208,7 @@ def main() -> None:
     glossed = Glossary(args.data / "glossary.jsonl.xz", args.names)
     topics, topic_questions, topic_starts = by_topic(args.topics, cleaner, "topic question", args.limit)
     intents, intent_questions, intent_starts = by_topic(args.intents, cleaner, "intent question", args.limit)
+    reading = plain(args.reading, cleaner, args.limit)
     save_texts(
         args.out / "retrieve.npz",
         {
@@ -203,6 +227,10 @@ def main() -> None:
             "colon": tokens([":"]),
             "prefix_zh": tokens(["", "", "帮我", "请帮我", "如何", "怎么", "我想", "怎样", "什么是", "请问"]),
             "polite_zh": tokens(["", "", "", "", *POLITE]),
+            "join_zh": tokens(JOINTS_ZH),
+            "join_en": tokens(JOINTS_EN),
+            "reading_zh": tokens([row["text"] for row in reading["zh"]]),
+            "reading_en": tokens([row["text"] for row in reading["en"]]),
             "prefix_en": tokens(
                 [
                     "",
@@ -221,6 +249,8 @@ def main() -> None:
         chinese=np.array([row["lang"] == "zh" for row in sections]),
         answer_in=np.array(answer_in),
         article_of=np.array(article_of),
+        source_zh=numbered([row["source"] for row in reading["zh"]]),
+        source_en=numbered([row["source"] for row in reading["en"]]),
         topic_start=np.array(topic_starts),
         intent_start=np.array(intent_starts),
     )

@@ -44,9 +44,10 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--titles", action="store_true")
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
     args = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    sets = [read_set(args.dev / name, titles=args.titles) for name in SETS]
+    sets = [read_set(args.dev / name, titles=args.titles) for name in args.sets]
     tokenizer = Tokenizer.from_file(str(args.tokenizer))
     tokenizer.no_padding()
     tokenizer.no_truncation()

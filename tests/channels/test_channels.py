@@ -138,9 +138,9 @@ class TestGenerate:
     def test_the_vectors_are_those_of_the_default_model(self, novel: Channels) -> None:
         texts = ["打开卧室的灯", "turn on the bedroom light", "🌙 打开 light"]
         made = ask(novel, "embedding:generate", texts=texts)
-        assert (made["model"], made["dimensions"]) == ("local/all-MiniLM-L6-v2-zh@384", 384)
+        assert (made["model"], made["dimensions"]) == ("local/all-MiniLM-L6-v2-zh:4@384", 384)
         np.testing.assert_array_equal(np.array(made["embeddings"], np.float32), LocalProvider().embed(texts))
-        for name in ("default", "all-MiniLM-L6-v2-zh", "local/all-MiniLM-L6-v2-zh@384"):
+        for name in ("default", "all-MiniLM-L6-v2-zh", "local/all-MiniLM-L6-v2-zh:4@384"):
             assert ask(novel, "embedding:generate", texts=texts, model=name) == made
 
     def test_another_width_is_a_mismatch(self, novel: Channels) -> None:

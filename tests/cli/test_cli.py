@@ -165,7 +165,7 @@ def test_half_an_emoji_that_an_editor_saved_is_shown_as_a_replacement(shell: She
 
 def test_embed_prints_vectors_as_json_and_nearness_for_people(shell: Shell) -> None:
     told = shell.json("embed", "打开", "打开设备")
-    assert told["model"] == "local/all-MiniLM-L6-v2-zh@384"
+    assert told["model"] == "local/all-MiniLM-L6-v2-zh:4@384"
     assert [len(row) for row in told["vectors"]] == [384, 384]
     assert "1.00" in shell("embed", stdin="打开\n打开设备\n").stdout
 

@@ -77,7 +77,7 @@ def test_the_model_in_use_changes_and_changes_back(shell: Shell) -> None:
     refused = shell("models", "remove", "text-embedding-3-small")
     assert refused.returncode == 3
     assert "make another the default first" in refused.stderr
-    assert shell.json("models", "rollback")["default"] == "local/all-MiniLM-L6-v2-zh@384"
+    assert shell.json("models", "rollback")["default"] == "local/all-MiniLM-L6-v2-zh:4@384"
     assert shell("models", "remove", "text-embedding-3-small").returncode == 0
     assert shell("providers", "remove", "oai").returncode == 0
     assert shell.json("models", "discard") == {"discarded": 0}
@@ -86,7 +86,7 @@ def test_the_model_in_use_changes_and_changes_back(shell: Shell) -> None:
 def test_a_model_in_the_settings_wins_and_the_command_says_so(shell: Shell) -> None:
     assert shell.json("models", "default", "text-embedding-3-small")["finished"]
     told = shell.json("embed", "x", HOMING_EMBEDDING__PROVIDER="bundled")
-    assert told["model"] == "local/all-MiniLM-L6-v2-zh@384"
+    assert told["model"] == "local/all-MiniLM-L6-v2-zh:4@384"
     refused = shell("models", "default", "all-MiniLM-L6-v2-zh", HOMING_EMBEDDING__PROVIDER="bundled")
     assert refused.returncode == 3
     assert "homing.toml" in refused.stderr

@@ -51,7 +51,7 @@ def mixed_texts(count: int) -> list[str]:
 
 
 def test_its_identity_is_the_bundled_model() -> None:
-    assert LOADED.id == "local/all-MiniLM-L6-v2-zh@384"
+    assert LOADED.id == "local/all-MiniLM-L6-v2-zh:4@384"
     assert LOADED.dimensions == 384
 
 

@@ -16,7 +16,7 @@ from homing.server.application import create_app
 def test_health_tells_the_model_and_the_store(client: TestClient) -> None:
     told = client.get("/health").json()
     assert told["status"] == "ok"
-    assert told["model"] == {"state": "ok", "id": "local/all-MiniLM-L6-v2-zh@384", "reason": None}
+    assert told["model"] == {"state": "ok", "id": "local/all-MiniLM-L6-v2-zh:4@384", "reason": None}
     assert told["store"]["state"] == "ok"
 
 
@@ -152,7 +152,7 @@ def test_what_is_no_home_is_refused_and_the_one_that_is_there_stays(
 
 def test_models_and_doctor_tell_how_things_stand(client: TestClient) -> None:
     models = client.get("/models").json()
-    assert (models["in_use"], models["fixed"]) == ("local/all-MiniLM-L6-v2-zh@384", False)
+    assert (models["in_use"], models["fixed"]) == ("local/all-MiniLM-L6-v2-zh:4@384", False)
     assert models["models"][0]["default"]
     switch = client.get("/models/switch").json()
     assert (switch["finished"], switch["running"]) == (True, False)

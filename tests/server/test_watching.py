@@ -35,7 +35,7 @@ def test_requests_and_searches_are_counted_by_pattern_and_not_by_name(client: Te
     assert metric(client, r'homing_request_seconds_count\{method="POST",route="/documents/\{project\}/search"\}') >= 1
     text = client.get("/metrics").text
     assert "ch1" not in text
-    assert 'homing_embedding_seconds_count{model="local/all-MiniLM-L6-v2-zh@384"}' in text
+    assert 'homing_embedding_seconds_count{model="local/all-MiniLM-L6-v2-zh:4@384"}' in text
     assert metric(client, "homing_pending_texts") == 0
     assert metric(client, "homing_dead_letters") == 0
 
