@@ -45,7 +45,9 @@ def search(
     if not query.strip():
         raise InvalidArgument('the query is empty; say what to look for, e.g. homing search "孤独的感觉" novels/')
     if folder is None:
-        return _everything(query, limit, data, mode_of(mode) != "hybrid" or min_score is not None, explain=explain)
+        if mode_of(mode) != "hybrid" or min_score is not None:
+            raise InvalidArgument("--mode and --min-score are for a folder; name one, or leave them out")
+        return _everything(query, limit, data, weaker=weaker, explain=explain)
     from dataclasses import replace
 
     from homing.engine.search import cut
@@ -62,13 +64,11 @@ def search(
     return Answer(found, lambda: _show(found, explain=explain))
 
 
-def _everything(query: str, limit: int, data: Path | None, narrowed: bool, *, explain: bool) -> Answer:
-    if narrowed:
-        raise InvalidArgument("--mode and --min-score are for a folder; name one, or leave them out")
+def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, explain: bool) -> Answer:
     from homing.operations.search import SearchEverything, search_everything
 
     with calling(data) as call:
-        found = search_everything(call, checked(SearchEverything, query=query, limit=limit))
+        found = search_everything(call, checked(SearchEverything, query=query, limit=limit, weaker=weaker))
 
     def show() -> None:
         from rich.text import Text
