@@ -336,7 +336,7 @@ def _keep(status: int, stranger: socket.socket | None) -> None:
     os.write(status, b"%d\n" % child)
     if stranger is not None:
         ended = os.pidfd_open(child)
-        if ended not in select.select([ended, stranger], [], [])[0]:
+        if ended not in select.select([ended, stranger.fileno()], [], [])[0]:
             os.kill(child, signal.SIGKILL)
     _, how = os.waitpid(child, 0)
     with contextlib.suppress(BrokenPipeError):

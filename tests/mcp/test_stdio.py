@@ -103,7 +103,7 @@ def spoken(lines: list[str], answers: int, *arguments: str, before: str = "") ->
     process.stdin.flush()
     read = [process.stdout.readline() for _ in range(answers)]
     rest, errors = process.communicate(timeout=300)
-    return [*read, *rest.splitlines()], errors, process.returncode
+    return [*read, *rest.splitlines()], errors, process.wait()
 
 
 HELLO = [

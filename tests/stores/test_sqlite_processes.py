@@ -46,7 +46,7 @@ def start(code: str, *arguments: str) -> Process:
 def finished(process: Process) -> str:
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
-    return out
+    return str(out)
 
 
 @pytest.mark.slow
