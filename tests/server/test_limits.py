@@ -93,6 +93,7 @@ def test_beyond_the_queue_callers_are_told_to_come_back_and_the_rest_is_served(a
     assert httpx2.post(f"{address}/memory/recall", json={"query": "灯塔"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_fifty_clients_at_once_are_all_served(app: Homing) -> None:
     with live(create_app(app)) as address, ThreadPoolExecutor(50) as pool, httpx2.Client(timeout=120) as client:
         asked = [

@@ -108,6 +108,7 @@ def test_a_shared_word_raises_a_score_and_never_lowers_it(bundled: ToolRetrieval
         assert hit.score >= scale.fit.score(1 - hit.cosine, few) - 1e-6
 
 
+@pytest.mark.slow
 def test_among_hundreds_what_fits_nothing_stays_below_the_border(tmp_path: Path) -> None:
     verbs, things = ("分析", "convert", "整理", "deploy", "翻译"), ("表格", "invoices", "日志", "images", "合同")
     steps = (

@@ -132,7 +132,7 @@ def test_words_of_any_length_and_number_are_kept(store: PostgresStore) -> None:
 
 
 def test_a_statement_that_takes_too_long_is_given_up(opened: Opened, admin: psycopg.Connection) -> None:
-    patient, store = opened(), opened(statement_timeout=0.3)
+    patient, store = opened(), opened(statement_timeout=1.0)
     patient.upsert([record("a", "before 之前")])
     with admin.transaction():
         admin.execute("LOCK TABLE records IN ACCESS EXCLUSIVE MODE")

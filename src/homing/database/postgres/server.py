@@ -28,6 +28,8 @@ ACCOUNTS = ("postgres", "nobody")
 """Whom root lends the server to, in order of preference."""
 SHARED = Path("/var/tmp")
 """Where root keeps what the account cannot reach in the folder that was asked for."""
+TRIES = 3
+"""How many free ports are tried."""
 
 # Chinese is compared and cut by a UTF-8 locale that comes with the server, whatever the machine has.
 _INITDB = (
@@ -142,21 +144,29 @@ class LocalServer:
         if self._read() is None:
             self._create(programs)
         if not self._is_running(programs):
-            state = self._state()
-            state["port"] = port or _free_port(state.get("port", 0))
-            self._write(state)
-            options = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
-            data = self.data
-            log = programs.home / "log"
-            try:
-                programs.run("pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", f"-p {state['port']} {options}")
-            except StoreError as error:
-                message = log.read_text(encoding="utf-8", errors="replace")[-600:] if log.exists() else ""
-                raise StoreError(f"the server in {self.folder} did not start: {message or error}") from error
+            state = self._launch(programs, port)
             if not state.get("ready"):
                 self._furnish()
                 self._write(state | {"ready": True})
         return self.status()
+
+    def _launch(self, programs: Programs, port: int | None) -> dict[str, Any]:
+        """Start it on that port, or on a free one; returns what is known of it."""
+        state, data, log = self._state(), self.data, programs.home / "log"
+        options = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
+        for tries_left in reversed(range(1 if port else TRIES)):
+            state["port"] = port or _free_port(state.get("port", 0))
+            self._write(state)
+            try:
+                programs.run("pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", f"-p {state['port']} {options}")
+                break
+            except StoreError as error:
+                message = log.read_text(encoding="utf-8", errors="replace")[-600:] if log.exists() else ""
+                if not tries_left or "Address already in use" not in message:
+                    raise StoreError(f"the server in {self.folder} did not start: {message or error}") from error
+                # Somebody took the port after it was found free.
+                state["port"] = 0
+        return state
 
     def stop(self, *, mode: str = "fast") -> bool:
         """Stop the server; false where none was running. `immediate` leaves the data as a crash would."""
