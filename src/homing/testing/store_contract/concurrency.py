@@ -48,8 +48,9 @@ store.close()
 
 
 def word(writer: int, turn: int) -> str:
-    """A word that stands in one text only; letters, so that no tokenizer takes it apart."""
-    return "q" + "".join("bcdfghjklmnpqrtv"[int(digit, 16)] for digit in f"{writer:02x}{turn:04x}") + "k"
+    """A word that stands in one text only: letters, so that no tokenizer takes it apart, and each twice, so that no two
+    words are one edit apart, which a store may take for a misspelling."""
+    return "q" + "".join(2 * "bcdfghjklmnpqrtv"[int(digit, 16)] for digit in f"{writer:02x}{turn:04x}") + "k"
 
 
 def vector_of(text: str, model: str) -> Vector:
