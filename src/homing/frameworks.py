@@ -16,11 +16,11 @@ from homing.embedders.provider import EmbeddingProvider, Kind
 from homing.engine.engine import Collection, Engine
 from homing.engine.search import HybridOptions, search
 from homing.errors import EmbeddingError, HomingError, InvalidArgument, MissingExtra, ModelMismatch, ProviderUnavailable
-from homing.records import Hit, Match, Mode, Retrieved, VectorRecord, text_hash
+from homing.records import Hit, Match, Mode, Retrieved, VectorRecord
 from homing.stores.arguments import checked_user
 from homing.stores.filters import wanted
 from homing.stores.registry import open_store
-from homing.stores.store import MultiUserStore, NewVector, SearchOptions, Store
+from homing.stores.store import MultiUserStore, SearchOptions, Store
 from homing.vectors import Matrix, Scale, Vector, as_vector, normalise
 
 Place = Homing | Store | str | Path
@@ -108,15 +108,15 @@ class OpenCollection:
 
     def write(self, records: Iterable[tuple[str, str, Mapping[str, Any]]]) -> None:
         """Keep texts, given as id, text and metadata, each replacing what has its id, and embed them."""
-        self.put(VectorRecord(one, self.name, None, metadata, text) for one, text, metadata in records)
-
-    def put(self, records: Iterable[VectorRecord]) -> None:
-        """Keep records, some of which may bring their vectors; the others are embedded."""
-        given = list(records)
-        self.check_vectors(given)
-        self.engine.collection(self.name).write(replace(one, embedding=None) for one in given)
+        self.engine.collection(self.name).write(
+            VectorRecord(one, self.name, None, metadata, text) for one, text, metadata in records
+        )
         self.engine.embed_written()
-        self.put_vectors(given)
+
+    def put(self, records: Sequence[VectorRecord]) -> None:
+        """Keep records as they are, with the vectors that some of them bring. All of one call or none."""
+        self.check_vectors(records)
+        self.store.write(records)
 
     def check_vectors(self, records: Sequence[VectorRecord]) -> None:
         """Refuse vectors that cannot be compared with those that are there, before anything is written."""
@@ -130,16 +130,6 @@ class OpenCollection:
         for one in records:
             if one.embedding is not None:
                 as_vector(one.embedding)
-
-    def put_vectors(self, records: Sequence[VectorRecord]) -> None:
-        """Give texts that were written the vectors that came with them."""
-        vectors: dict[str, list[NewVector]] = {}
-        for one in records:
-            if one.embedding is not None:
-                made = NewVector(one.id, text_hash(one.text), as_vector(one.embedding))
-                vectors.setdefault(one.model, []).append(made)
-        for model, made_by_it in vectors.items():
-            self.store.put_vectors(self.name, model, made_by_it)
 
     def change(self, work: Callable[[Transaction, Collection], int]) -> int:
         """Write what depends on what is there: nobody else writes here meanwhile. Returns what `work` does."""

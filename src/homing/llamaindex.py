@@ -91,7 +91,7 @@ class HomingVectorStore(BasePydanticVectorStore):
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Keep nodes, each replacing the one with its id; returns the ids."""
-        self._texts.put(_record(one, self.collection) for one in nodes)
+        self._texts.put([_record(one, self.collection) for one in nodes])
         return [one.node_id for one in nodes]
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:

@@ -231,3 +231,12 @@ async def test_the_embedding_is_the_providers_own(model: HomingEmbedding) -> Non
     assert await model.aget_text_embedding_batch(["灯塔", "lighthouse"]) == rows
     assert model.get_query_embedding("灯塔") == rows[0] == await model.aget_query_embedding("灯塔")
     assert model.model_name == FakeEmbedder(64).id
+
+
+def test_a_node_that_comes_again_has_its_new_embedding(store: HomingVectorStore) -> None:
+    for row in ([1.0, 0.0], [0.0, 1.0]):
+        store.add(
+            [TextNode(id_="1", text="同样的 text", embedding=row), TextNode(id_="2", text="另", embedding=[0.6, 0.8])]
+        )
+    assert store.get_nodes(["1"])[0].get_embedding() == pytest.approx([0.0, 1.0])
+    assert store.query(VectorStoreQuery([0.0, 1.0], 1)).ids == ["1"]

@@ -93,7 +93,8 @@ class HomingDocumentStore:
             return len(documents) if policy == DuplicatePolicy.OVERWRITE else len(chosen)
 
         count = self._texts.change(work)
-        self._texts.put_vectors(written)
+        # A new kind of vectors may need a table, which not every database makes inside a transaction.
+        self._texts.put([one for one in written if one.embedding is not None])
         return count
 
     def delete_documents(self, document_ids: list[str]) -> None:

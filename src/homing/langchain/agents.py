@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -14,9 +14,10 @@ from pydantic import Field
 
 from homing.app import Homing
 from homing.errors import HomingError, InvalidArgument, NotFound
-from homing.operations import OPERATIONS, Call, Operation
-from homing.operations.agent_tools import PATIENCE, answer_agent
-from homing.skills.finding import SkillHit
+
+if TYPE_CHECKING:
+    from homing.operations import Call, Operation
+    from homing.skills.finding import SkillHit
 
 MEMORY = ("recall", "remember", "forget")
 SKILLS = ("find_skills", "get_skill")
@@ -28,6 +29,9 @@ def agent_tools(app: Homing, names: Iterable[str] = (*SKILLS, *MEMORY), *, may_w
     The content of an answer is text for a model, in which what others wrote is fenced as data; its artifact is the
     whole answer. What goes wrong is told to the model, with a stable code. Without `may_write` only those that read.
     """
+    from homing.operations import OPERATIONS, Call
+    from homing.operations.agent_tools import PATIENCE
+
     known = {one.tool.name: one for one in OPERATIONS.values() if one.tool is not None}
     chosen = list(names)
     if unknown := sorted(set(chosen) - set(known)):
@@ -37,6 +41,8 @@ def agent_tools(app: Homing, names: Iterable[str] = (*SKILLS, *MEMORY), *, may_w
 
 
 def _tool(operation: Operation, call: Call) -> BaseTool:
+    from homing.operations.agent_tools import answer_agent
+
     def run(**arguments: Any) -> tuple[str, dict[str, Any]]:
         try:
             return answer_agent(operation, call, arguments)
