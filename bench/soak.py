@@ -105,7 +105,8 @@ def stage(name: str, data: Path, work: Callable[[], Counter[str]]) -> None:
     before, began = taken(data), time.process_time()
     told = work()
     spent = round(time.process_time() - began, 1)
-    print(json.dumps({"stage": name, "cpu_s": spent, "before": before, "after": taken(data), "answers": told}), flush=True)
+    after = taken(data)
+    print(json.dumps({"stage": name, "cpu_s": spent, "before": before, "after": after, "answers": told}), flush=True)
 
 
 def main() -> None:
