@@ -336,6 +336,9 @@ def _provider_out(provider: LLMProvider) -> ProviderOut:
 @providers.command(name="key")
 @answers("homing.cli.reports:ProviderOut")
 def set_key(call: Call, name: Annotated[str, typer.Argument(help="The name of the provider.")]) -> Answer:
-    """Set the key of a provider. It asks for it, or reads it from standard input; ${VARIABLE} is taken as well."""
+    """Set the key of a provider.
+
+    It asks for the key, or reads it from standard input. Instead of a key, ${VARIABLE} may be entered.
+    """
     changed = _provider_out(call.app.models.config.update_provider(name, api_key=_ask_key(name)))
     return Answer(changed, lambda: say(f"{name} has a new key"))

@@ -256,7 +256,10 @@ def create(
 def rotate(
     call: Call, token_id: Annotated[str, typer.Argument(help="The id that `list` shows.", metavar="ID")]
 ) -> Answer:
-    """Give a token a new secret, shown once; the old one is worthless, and its time begins anew."""
+    """Give a token a new secret, and its time anew.
+
+    The new secret is shown once, and the old one is worthless from the next request on.
+    """
     from homing.server.tokens import Tokens
 
     return _created(Tokens(call.app.database).rotate(token_id))

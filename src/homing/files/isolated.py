@@ -54,9 +54,7 @@ def read_isolated(
             if "progress" in message:
                 progress(*message["progress"])
             elif "read" in message:
-                read = message["read"]
-                parts = tuple(Part(**part) for part in read["parts"])
-                return FileText(read["text"], form, filename, parts, tuple(read["notes"]))
+                return _file_text(message["read"], form, filename)
             elif "error" in message:
                 raise _as_error(message["error"])
             else:
@@ -66,6 +64,14 @@ def read_isolated(
     finally:
         messages.close()
     raise FileUnreadable(f"the process that read {filename} ended; try again", details={"filename": filename})
+
+
+def _file_text(read: Any, form: Format, filename: str) -> FileText:
+    try:
+        parts = tuple(Part(str(one["name"]), int(one["start"]), int(one["end"])) for one in read["parts"])
+        return FileText(str(read["text"]), form, filename, parts, tuple(map(str, read["notes"])))
+    except (KeyError, TypeError, ValueError):
+        raise _ended(1, filename, Limits()) from None
 
 
 def _as_error(told: dict[str, Any]) -> HomingError:
@@ -199,7 +205,7 @@ def in_new_interpreter(request: bytes, limits: Limits) -> Any:
                     yield None
         finally:
             process.kill()
-        yield from _split(bytearray(answer), 8 * limits.characters + MIB)
+        yield from split_messages(bytearray(answer), 8 * limits.characters + MIB)
         yield {"ended": process.returncode}
 
 
@@ -227,11 +233,11 @@ def _messages(wire: socket.socket, most: int, deadline: float) -> Messages:
         if not piece:
             return
         held += piece
-        yield from _split(held, most)
+        yield from split_messages(held, most)
     raise TimeoutError
 
 
-def _split(held: bytearray, most: int) -> Messages:
+def split_messages(held: bytearray, most: int) -> Messages:
     """The whole messages at the beginning, which are taken off. A reader that a file took over is not believed."""
     while len(held) >= LENGTH.size:
         (size,) = LENGTH.unpack(held[: LENGTH.size])
@@ -239,8 +245,14 @@ def _split(held: bytearray, most: int) -> Messages:
             raise BrokenPipeError
         if len(held) < LENGTH.size + size:
             return
-        message = json.loads(bytes(held[LENGTH.size : LENGTH.size + size]).decode(errors="surrogatepass"))
+        body = bytes(held[LENGTH.size : LENGTH.size + size])
         del held[: LENGTH.size + size]
+        try:
+            message = json.loads(body.decode(errors="surrogatepass"))
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            raise BrokenPipeError
         yield message
 
 

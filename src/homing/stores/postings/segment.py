@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import chain, count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -36,6 +37,8 @@ Terms = npt.NDArray[np.uint64]
 Lengths = npt.NDArray[np.uint32]
 Slots = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
+P = TypeVar("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,19 @@ def _join_stretch(parts: Sequence[_Stretch], *, in_order: bool) -> tuple[Terms, 
     )
 
 
+def decoding(decode: Callable[[P], T]) -> Callable[[P], T]:
+    """What is shorter than it says is damaged, whatever numpy says to it."""
+
+    @wraps(decode)
+    def checked(stored: P) -> T:
+        try:
+            return decode(stored)
+        except ValueError:
+            raise StoreCorrupt("the keyword index is damaged: a part is cut off; run homing repair") from None
+
+    return checked
+
+
 def pack(header: Header) -> bytes:
     """A header as it is stored."""
     sizes = np.array([header.texts, len(header.terms)], "<u4").tobytes()
@@ -195,6 +211,7 @@ def pack(header: Header) -> bytes:
     )
 
 
+@decoding
 def unpack(stored: bytes) -> Header:
     """The header that `pack` stored. Raises StoreCorrupt where it is damaged."""
     body = _checked(stored)
@@ -209,6 +226,7 @@ def unpack(stored: bytes) -> Header:
     return Header(keys, lengths, hashes, np.frombuffer(body, "<u4", terms + 1, at).astype(np.uint32, copy=False))
 
 
+@decoding
 def unpack_piece(stored: bytes) -> Postings:
     """The postings of a piece. Raises StoreCorrupt where it is damaged."""
     body = _checked(stored)
@@ -232,6 +250,7 @@ def pack_keys(keys: Keys) -> bytes:
     return _guarded(keys.astype("<i8").tobytes())
 
 
+@decoding
 def unpack_keys(stored: Iterable[bytes]) -> Keys:
     """All the keys that were stored, in order. Raises StoreCorrupt where they are damaged."""
     return np.sort(np.frombuffer(b"".join(map(_checked, stored)), "<i8")).astype(np.int64, copy=False)
@@ -257,6 +276,6 @@ def _guarded(body: bytes) -> bytes:
 
 def _checked(stored: bytes) -> bytes:
     body = stored[4:]
-    if crc32(body) != int.from_bytes(stored[:4], "little"):
+    if len(stored) < 4 or crc32(body) != int.from_bytes(stored[:4], "little"):
         raise StoreCorrupt("the keyword index is damaged: a checksum does not match; run homing repair")
     return body
