@@ -161,6 +161,7 @@ def _described(hit: Hit, found: FoundChunk, query: Query, *, by_words: bool) -> 
         "snippet": shown.text,
         "snippet_highlights": spans_of(shown.text, shown.highlights),
         "highlights": spans_of(found.text, marked, start),
+        **({"part": hit.metadata["part"]} if hit.metadata.get("part") else {}),
     }
     return replace(hit, text=found.text, metadata=metadata)
 

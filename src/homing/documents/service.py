@@ -11,7 +11,7 @@ from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.folders import Imported, import_folder
 from homing.documents.layout import Stored, utf16_length
-from homing.documents.records import Chunk, DocumentInfo, ProjectInfo, namespace_of
+from homing.documents.records import Chunk, DocumentInfo, ProjectInfo, SourceFile, namespace_of
 from homing.documents.reindexing import Reindexed, Reindexer, disagreements
 from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
 from homing.documents.searching import Offsets, Query, Searcher
@@ -100,6 +100,12 @@ class DocumentService:
         return self._database.read(
             lambda transaction: archive.text(transaction, self._row(transaction, project, document))
         )
+
+    def parts(self, project: str, document: str) -> tuple[tuple[int, str], ...]:
+        """Where the pages, sheets or chapters of an uploaded file begin in its text, by name. Raises NotFound."""
+        _check(project, document)
+        row = self._database.read(lambda transaction: self._row(transaction, project, document))
+        return SourceFile.read(row.about).parts if row.about else ()
 
     def chunks(
         self, project: str, document: str, *, embeddings: bool = False, offsets: Offsets = "characters"
@@ -218,7 +224,8 @@ class DocumentService:
         `offset` pages through them. `min_score` concerns meaning only. When the model cannot answer, keywords do: then
         `degraded` is true and `notice` says so. A hit's metadata has `document_id`, `project_id`, `start_offset`,
         `end_offset`, `updated_at`, `pending` (its vector is still to come), `snippet` with `snippet_highlights` inside
-        it, and `highlights` in the document. In keyword mode, what stands in quotes ("…", “…”, 「…」) is a phrase.
+        it, `highlights` in the document, and of an uploaded file the `part` (page). In keyword mode, what stands in
+        quotes ("…", “…”, 「…」) is a phrase.
         """
         if project is not None:
             checked_name(project, "project")

@@ -25,7 +25,8 @@ Source = Literal["skills", "documents", "memory", "devices"]
 MAX_MARKED = 20_000
 """Characters of a text in which the words of a query are looked up."""
 SHOWN = (
-    "name", "tags", "path", "project_id", "document_id", "start_offset", "end_offset", "collection", "session_key",
+    "name", "tags", "path", "project_id", "document_id", "part", "start_offset", "end_offset", "collection",
+    "session_key",
 )  # fmt: skip
 """What of the metadata of a hit a model reads."""
 
