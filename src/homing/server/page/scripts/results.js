@@ -7,6 +7,7 @@ import { h, put, s } from "./dom.js";
 import { excerpt, highlighted } from "./highlight.js";
 import { described } from "./hits.js";
 import { named, number, t } from "./language.js";
+import { markdownLine } from "./markdown.js";
 import { isDegraded, say, tellDegraded } from "./messages.js";
 import { go } from "./route.js";
 
@@ -141,7 +142,7 @@ export class Results {
         ),
         told.text &&
           told.text !== told.title &&
-          h("span", { class: "text" }, highlighted(excerpt(told.text, marks), marks)),
+          h("span", { class: "text" }, markdownLine(excerpt(told.text, marks), marks)),
       ),
       h("span", { class: "legs" }, legMarks(hit)),
     );
