@@ -86,10 +86,10 @@ def test_the_package_is_built_packed_installed_and_used(tmp_path: Path, address:
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
     (notes / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
     shutil.copy(package / "examples" / "notes.ts", app)
-    command: list[str | Path] = [NODE / "node", "notes.ts", address, notes, "孤独的人"]
-    ran = subprocess.run(command, cwd=app, capture_output=True, text=True, timeout=90)
+    line: list[str | Path] = [NODE / "node", "notes.ts", address, notes, "孤独的人"]
+    ran = subprocess.run(line, cwd=app, capture_output=True, text=True, timeout=90)
     assert "灯塔.md" in ran.stdout.splitlines()[0], ran.stderr
-    command[2] = "http://127.0.0.1:9"
-    nobody = subprocess.run(command, cwd=app, capture_output=True, text=True)
+    line[2] = "http://127.0.0.1:9"
+    nobody = subprocess.run(line, cwd=app, capture_output=True, text=True)
     assert nobody.returncode == 1
     assert nobody.stderr.startswith("NOT_STARTED: ")

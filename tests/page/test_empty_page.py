@@ -64,12 +64,13 @@ def test_a_folder_of_skills_is_scanned_with_progress(
         "---\nname: brew-tea\ndescription: 泡茶 make tea\n---\nBoil water.\n", encoding="utf-8"
     )
     with visit(browser, address, "#/skills") as page:
+        page.get_by_role("button", name="添加技能").click()
         page.get_by_label("这台机器上的目录").fill(str(folder))
         page.get_by_role("button", name="扫描").click()
-        page.locator(".cards", has_text="brew-tea").wait_for()
+        page.locator(".rows", has_text="brew-tea").wait_for()
         becomes(page.locator(".empty"), 0)
-        page.locator(".cards a", has_text="brew-tea").click()
-        page.locator("pre.prose", has_text="Boil water").wait_for()
+        page.locator(".rows a", has_text="brew-tea").click()
+        page.locator(".prose", has_text="Boil water").wait_for()
 
 
 def test_a_server_with_tokens_asks_for_one_and_then_works(

@@ -13,7 +13,7 @@ import pytest
 from tests.page.chromium import Held, becomes, visit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator
+    from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -130,9 +130,9 @@ def test_an_uploaded_file_becomes_a_document_that_is_found(browser: Browser, add
     file = tmp_path / "港口日记.md"
     file.write_bytes("# 港口\n\n潮水退去以后，码头上只剩下缆绳。".encode("gb18030"))
     with visit(browser, address, "#/documents") as page:
-        page.wait_for_selector(".cards")
-        page.set_input_files("input[type=file]", str(file))
-        page.get_by_text("港口日记", exact=True).wait_for()
+        page.wait_for_selector(".rows")
+        upload(page, file, "novel")
+        page.locator(".rows").get_by_text("港口日记", exact=True).wait_for()
         page.fill("#query", "缆绳")
         page.wait_for_selector(".of-documents .hit mark")
         assert "港口日记" in page.locator(".hit").first.inner_text()
@@ -145,15 +145,12 @@ def test_an_upload_replaces_nothing_that_is_there_under_its_name(
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / name).write_text(text, encoding="utf-8")
     with visit(browser, address, "#/documents") as page:
-        page.wait_for_selector(".cards")
+        page.wait_for_selector(".rows")
         for number, name in enumerate(("航海.md", "航海.txt", "航海.md")):
-            with page.expect_response(lambda answer: answer.request.method == "PUT"):
-                page.set_input_files("input[type=file]", str(tmp_path / str(number) / name))
-            becomes(page.locator(".cards strong").filter(has_text="航海"), 1 if number == 0 else 2)
-        assert page.locator(".cards strong").filter(has_text="航海").all_inner_texts() == ["航海", "航海.txt"]
-        # Uploads go to the first project there is.
-        project = page.request.get(f"{address}/documents").json()["projects"][0]["id"]
-        where = f"{address}/documents/{quote(project)}"
+            upload(page, tmp_path / str(number) / name, "novel")
+            becomes(page.locator(".rows strong").filter(has_text="航海"), 1 if number == 0 else 2)
+        assert page.locator(".rows strong").filter(has_text="航海").all_inner_texts() == ["航海", "航海.txt"]
+        where = f"{address}/documents/novel"
         kept = [page.request.get(f"{where}/{quote(name)}").json()["text"] for name in ("航海", "航海.txt")]
     assert kept == ["第一本。", "第二本。"]
 
@@ -165,11 +162,22 @@ def test_a_file_that_cannot_be_read_is_refused_in_words(
     file = tmp_path / "picture.png"
     file.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
     with visit(browser, address, "#/documents", language=language, expected=("415",)) as page:
-        page.wait_for_selector(".cards")
+        page.wait_for_selector(".rows")
         page.set_input_files("input[type=file]", str(file))
-        told = page.locator(".toast.bad").inner_text()
+        page.locator("#upload button.main").click()
+        told = page.locator("#upload .failed").inner_text()
     assert said in told
     assert "UNSUPPORTED_FILE" in told
+
+
+def upload(page: Page, file: Path, project: str) -> None:
+    """Bring a file into a project, and see it end."""
+    page.set_input_files("input[type=file]", str(file))
+    page.locator("#upload select").select_option(project)
+    page.locator("#upload button.main").click()
+    page.locator("#upload .verdict.ok").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#upload").wait_for(state="detached")
 
 
 def test_a_memory_is_kept_found_and_forgotten(browser: Browser, address: str) -> None:

@@ -112,6 +112,12 @@ class DocumentService:
             lambda transaction: archive.text(transaction, self._row(transaction, project, document))
         )
 
+    def parts(self, project: str, document: str) -> tuple[tuple[int, str], ...]:
+        """Where the pages, sheets or chapters of an uploaded file begin in its text, by name. Raises NotFound."""
+        _check(project, document)
+        row = self._database.read(lambda transaction: self._row(transaction, project, document))
+        return SourceFile.read(row.about).parts if row.about else ()
+
     def chunks(
         self, project: str, document: str, *, embeddings: bool = False, offsets: Offsets = "characters"
     ) -> list[Chunk]:
@@ -234,7 +240,8 @@ class DocumentService:
         `offset` pages through them. `min_score` concerns meaning only. When the model cannot answer, keywords do: then
         `degraded` is true and `notice` says so. A hit's metadata has `document_id`, `project_id`, `start_offset`,
         `end_offset`, `updated_at`, `pending` (its vector is still to come), `snippet` with `snippet_highlights` inside
-        it, and `highlights` in the document. In keyword mode, what stands in quotes ("…", “…”, 「…」) is a phrase.
+        it, `highlights` in the document, and of an uploaded file the `part` (page). In keyword mode, what stands in
+        quotes ("…", “…”, 「…」) is a phrase.
         """
         if project is not None:
             checked_name(project, "project")

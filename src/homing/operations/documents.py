@@ -76,12 +76,20 @@ class DocumentPlace(Output):
     id: str
 
 
+class PartOut(Output):
+    """A page, a sheet or a chapter of an uploaded file, and the character that it begins at."""
+
+    name: str = Field(examples=["3"])
+    start: int
+
+
 class DocumentText(DocumentPlace):
-    """A document as it was last saved."""
+    """A document as it was last saved; `parts` are the pages of a file that was uploaded and not edited since."""
 
     agents_read = "text"
 
     text: str
+    parts: list[PartOut]
 
 
 class DocumentSaved(Output):
@@ -371,8 +379,10 @@ def save_document(call: Call, asked: DocumentSave) -> DocumentSaved:
 )
 def get_document(call: Call, asked: OfDocument) -> DocumentText:
     """A document with its text."""
-    text = call.app.documents.text(asked.project, asked.document)
-    return DocumentText(project=asked.project, id=asked.document, text=text)
+    documents = call.app.documents
+    text = documents.text(asked.project, asked.document)
+    parts = [PartOut(name=name, start=start) for start, name in documents.parts(asked.project, asked.document)]
+    return DocumentText(project=asked.project, id=asked.document, text=text, parts=parts)
 
 
 @operation("write", http="DELETE /documents/{project}/{document:name}", tag=TAG, may_miss=True)

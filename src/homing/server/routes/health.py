@@ -44,13 +44,15 @@ class StoreHealth(Output):
 class Health(Output):
     """Whether the server works: `degraded` answers by keywords, `failing` cannot answer.
 
-    On a server with tokens, those who have none learn `status` and `version` only.
+    On a server with tokens, those who have none learn `status` and `version` only. `data` is for those who administer
+    it: the folder that commands of the shell need to name, null where it is the one they use by themselves.
     """
 
     status: State
     version: str = Field(examples=["0.1.0"])
     model: ModelHealth | None
     store: StoreHealth | None
+    data: str | None = Field(examples=["/srv/homing"])
 
 
 @router.get("/health", responses={503: {"model": Health, "description": "The store cannot be read."}})
@@ -64,7 +66,16 @@ def health(request: Request, response: Response) -> Health:
     status: State = "failing" if store.state == "failing" else "degraded" if model.state == "unavailable" else "ok"
     response.status_code = 503 if status == "failing" else 200
     shown = caller is not None
-    return Health(status=status, version=__version__, model=model if shown else None, store=store if shown else None)
+    data = _folder(request.app.state.service.app) if caller is not None and caller.may("admin") else None
+    return Health(
+        status=status, version=__version__, model=model if shown else None, store=store if shown else None, data=data
+    )
+
+
+def _folder(app: Homing) -> str | None:
+    """The data folder, where a command without `--data` would use another one."""
+    folder = app.settings.data.absolute()
+    return None if folder == type(app.settings)().data.absolute() else str(folder)
 
 
 def _model(app: Homing) -> ModelHealth:

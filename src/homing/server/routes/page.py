@@ -86,13 +86,13 @@ class PageFile:
 
 @cache
 def page_files() -> dict[str, PageFile]:
-    """Every file of the page by its path below `/page/`, and the example home as `examples/home.json`.
+    """Every file of the page by its path below `/page/`, and the example homes below `examples/`.
 
     Nothing outside this list can be asked for, whatever a path says.
     """
     package = files("homing")
     found = dict(_below(package / "server" / "page"))
-    found["examples/home.json"] = _read(package / "examples" / "home.json")
+    found |= {f"examples/{name}": _read(package / "examples" / name) for name in ("home.json", "home.en.json")}
     return found
 
 

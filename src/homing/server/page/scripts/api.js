@@ -29,11 +29,26 @@ export async function ask(method, path, body, { signal } = {}) {
   return response.json();
 }
 
-/** What a file of the user's says: {text, notes}. The server reads it, whatever its format and encoding. */
-export async function textOf(file) {
+/** Sends a file of the user's; `progress` gets the share that is sent. Resolves with the answer. */
+export async function sendFile(path, file, progress) {
   const form = new FormData();
   form.append("file", file, file.name);
-  return (await send("POST", "/files/text", form)).json();
+  const request = new XMLHttpRequest();
+  request.open("POST", path);
+  const token = sessionStorage.getItem(KEPT);
+  if (token) request.setRequestHeader("authorization", `Bearer ${token}`);
+  request.upload.addEventListener("progress", (event) => progress(event.loaded / Math.max(1, event.total)));
+  await new Promise((resolve) => {
+    request.addEventListener("loadend", resolve);
+    request.send(form);
+  });
+  if (request.status === 0) throw new ApiError(0, "NETWORK", "");
+  if (request.status === 401 && askForToken !== null) {
+    await askForToken();
+    return sendFile(path, file, progress);
+  }
+  if (request.status >= 400) throw refusal(request.status, request.statusText, request.responseText);
+  return JSON.parse(request.responseText);
 }
 
 /** The text of a file that belongs to the page. */
@@ -93,16 +108,15 @@ async function send(method, path, body, signal) {
     await askForToken();
     return send(method, path, body, signal);
   }
+  throw refusal(response.status, response.statusText, await response.text());
+}
+
+function refusal(status, plain, body) {
   let told = {};
   try {
-    told = (await response.json()).error ?? {};
+    told = JSON.parse(body).error ?? {};
   } catch {
     // Not one of the server's own answers: the status is all there is to say.
   }
-  throw new ApiError(
-    response.status,
-    told.code ?? `HTTP_${response.status}`,
-    told.message ?? response.statusText,
-    told,
-  );
+  return new ApiError(status, told.code ?? `HTTP_${status}`, told.message ?? plain, told);
 }

@@ -2,9 +2,10 @@
 
 import { h, s } from "./dom.js";
 import { fusionPicture } from "./fusion_picture.js";
-import { highlighted } from "./highlight.js";
+import { spansOf } from "./highlight.js";
 import { described } from "./hits.js";
 import { named, percent, t } from "./language.js";
+import { markdown, markdownLine } from "./markdown.js";
 
 const SHOWN_ABOVE = new Set([
   "name",
@@ -16,6 +17,10 @@ const SHOWN_ABOVE = new Set([
   "project",
   "document",
   "description",
+  "part",
+  "snippet",
+  "snippet_highlights",
+  "highlights",
 ]);
 
 /** {label, className, content} for the panel. */
@@ -53,12 +58,12 @@ export function explanation(group, hit, query) {
           {},
           h("h3", {}, t("why.all")),
           h(
-            "p",
-            { class: "passage" },
-            highlighted(
-              told.text,
-              told.text === hit.text ? { spans: hit.spans, words: hit.matched } : { words: hit.matched },
-            ),
+            "div",
+            { class: "passage prose" },
+            markdown(told.text, {
+              level: 4,
+              marks: spansOf(told.text, { spans: told.text === hit.text ? hit.spans : [], words: hit.matched }),
+            }),
           ),
         ),
       told.open && h("a", { class: "button", href: told.open }, t("why.open")),
@@ -166,7 +171,7 @@ function passages(hit) {
         { class: "passage small" },
         h("b", {}, `${t(one.leg === "vector" ? "why.meaning" : "why.words")} · ${named("part", one.part)}`),
         h("br"),
-        highlighted(String(one.text ?? ""), { words: hit.matched ?? [] }),
+        markdownLine(String(one.text ?? ""), { words: hit.matched ?? [] }),
       ),
     ),
   );

@@ -4,10 +4,9 @@ import { h } from "./dom.js";
 
 /** Nodes for `text`: the stretches in `spans` ([start, end] in characters), or else the `words`, are marked. */
 export function highlighted(text, { spans = [], words = [] } = {}) {
-  const given = spans.length > 0 ? characterSpans(text, spans) : wordSpans(text, words);
   const nodes = [];
   let end = 0;
-  for (const [from, to] of merged(given)) {
+  for (const [from, to] of merged(spansOf(text, { spans, words }))) {
     if (from > end) nodes.push(text.slice(end, from));
     nodes.push(h("mark", {}, text.slice(from, to)));
     end = to;
@@ -18,10 +17,15 @@ export function highlighted(text, { spans = [], words = [] } = {}) {
 
 /** The part of a long text around its first match. */
 export function excerpt(text, { spans = [], words = [] } = {}, length = 180) {
-  const first = merged(spans.length > 0 ? characterSpans(text, spans) : wordSpans(text, words))[0];
+  const first = merged(spansOf(text, { spans, words }))[0];
   const start = first !== undefined && first[0] > length * 0.6 ? first[0] - Math.floor(length / 3) : 0;
   const cut = text.slice(start, start + length);
   return `${start > 0 ? "…" : ""}${cut}${start + length < text.length ? "…" : ""}`;
+}
+
+/** Where in a text it is to be marked, in units of the string: at `spans` ([start, end] in characters), or else at `words`. */
+export function spansOf(text, { spans = [], words = [] } = {}) {
+  return spans.length > 0 ? characterSpans(text, spans) : wordSpans(text, words);
 }
 
 function wordSpans(text, words) {
@@ -48,7 +52,8 @@ function characterSpans(text, spans) {
   return spans.map(([from, to]) => [places[Math.min(from, last)], places[Math.min(to, last)]]);
 }
 
-function merged(spans) {
+/** In order, and none over another. */
+export function merged(spans) {
   const sorted = [...spans].sort((one, other) => one[0] - other[0]);
   const out = [];
   for (const [from, to] of sorted) {

@@ -33,31 +33,33 @@ function isTyping(element) {
   return element.matches?.("input, textarea, select, [contenteditable]");
 }
 
+/** One press takes back what is in front: an explanation that is looked at, or the question, wherever the focus is. */
 function escape(event, frame) {
-  if (detailIsOpen()) {
+  const inBox = event.target === frame.box;
+  if (detailIsOpen() && !inBox) {
     event.preventDefault();
     closeDetail();
-  } else if (event.target === frame.box && frame.box.value !== "") {
+  } else if (frame.box.value !== "" && (inBox || !isTyping(event.target))) {
     event.preventDefault();
+    closeDetail();
     frame.clear();
-  } else if (event.target === frame.box) {
+  } else if (inBox) {
     frame.box.blur();
-  } else if (!isTyping(event.target)) {
+  } else if (!event.target.matches?.("textarea")) {
     frame.box.focus();
   }
 }
 
-/** From the box into the results, and along them; above the first is the box again. */
+/** From the box to the filter of a list or into the results, along them, and back. */
 function move(event, frame) {
-  const inBox = event.target === frame.box;
   const stops = [...frame.main.querySelectorAll("[data-hit], [data-stop]")];
-  const at = stops.indexOf(document.activeElement);
-  if (stops.length === 0 || (!inBox && at < 0 && isTyping(event.target))) return;
-  if (!inBox && at < 0 && document.activeElement !== document.body && document.activeElement !== frame.main) return;
+  const way = [frame.box, ...frame.main.querySelectorAll("[data-filter]"), ...stops];
+  const here = document.activeElement;
+  let at = way.indexOf(here);
+  if (stops.length === 0 || (at < 0 && here !== document.body && here !== frame.main)) return;
+  if (at < 0) at = way.length - stops.length - 1;
   event.preventDefault();
-  const next = at + (event.key === "ArrowDown" ? 1 : -1);
-  if (next < 0) frame.box.focus();
-  else stops[Math.min(next, stops.length - 1)].focus();
+  way[Math.max(0, Math.min(at + (event.key === "ArrowDown" ? 1 : -1), way.length - 1))].focus();
 }
 
 function showKeys() {

@@ -1,10 +1,12 @@
 // Small things that several views show.
 
+import { ask } from "./api.js";
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./language.js";
 
 const SURE_FOR = 3000;
+const OVER_DATA = /^homing (skills|docs|memory|devices|knowledge|eval|doctor|models (add|default|list))\b(?!.*: )/;
 
 /** A title with a sentence under it, and what stands to its right. */
 export function heading(title, text, ...aside) {
@@ -29,15 +31,35 @@ export function empty(sign, title, text, ...next) {
   );
 }
 
-/** A command of the shell, to be copied. */
+/** A command of the shell, to be copied; it names the data folder where that is not the user's own. */
 export function command(text) {
-  const button = h("button", { type: "button", class: "quiet", "aria-label": `${t("copy")}: ${text}` }, icon("copy"));
+  const code = h("code", {}, text);
+  const button = h("button", { type: "button", class: "quiet" }, icon("copy"));
+  const say = (line) => {
+    put(code, line);
+    button.setAttribute("aria-label", `${t("copy")}: ${line}`);
+  };
+  say(text);
+  if (OVER_DATA.test(text)) dataFolder().then((folder) => folder && say(`${text} --data ${quoted(folder)}`));
   button.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(text).catch(() => {});
+    await navigator.clipboard?.writeText(code.textContent).catch(() => {});
     put(button, icon("check"));
     setTimeout(() => put(button, icon("copy")), 1500);
   });
-  return h("div", { class: "command" }, h("code", {}, text), button);
+  return h("div", { class: "command" }, code, button);
+}
+
+let folderAsked = null;
+function dataFolder() {
+  folderAsked ??= ask("GET", "/health").then(
+    (found) => found.data,
+    () => null,
+  );
+  return folderAsked;
+}
+
+function quoted(word) {
+  return /[^\w@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word;
 }
 
 /** A button that asks once more before it does what cannot be undone. */

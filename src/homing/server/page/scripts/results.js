@@ -7,6 +7,7 @@ import { h, put, s } from "./dom.js";
 import { excerpt, highlighted } from "./highlight.js";
 import { described } from "./hits.js";
 import { named, number, t } from "./language.js";
+import { markdownLine } from "./markdown.js";
 import { isDegraded, say, tellDegraded } from "./messages.js";
 import { go } from "./route.js";
 
@@ -50,6 +51,8 @@ export class Results {
     const drawn = filled.map((group) => this.group(group));
     put(
       this.main,
+      h("h1", { class: "unseen" }, t("results.region")),
+      drawn.length > 0 && legend(),
       h(
         "div",
         { class: "results", role: "region", "aria-label": t("results.region") },
@@ -132,9 +135,9 @@ export class Results {
         ),
         told.text &&
           told.text !== told.title &&
-          h("span", { class: "text" }, highlighted(excerpt(told.text, marks), marks)),
+          h("span", { class: "text" }, markdownLine(excerpt(told.text, marks), marks)),
       ),
-      h("span", { class: "legs" }, legMarks(hit)),
+      h("span", { class: "legs" }, legMarks(hit, group.hits.indexOf(hit) + 1)),
     );
     return button;
   }
@@ -165,11 +168,12 @@ export class Results {
   }
 }
 
-/** Legs without a place get the one they have among these hits: not every source counts places itself. */
+/** Legs get the place they have among these hits where they have none, or share one: not every source counts places. */
 function ranked(group) {
   for (const name of ["vector", "keyword"]) {
     const legs = group.hits.flatMap((hit) => (hit.legs ?? []).filter((leg) => leg.leg === name));
-    if (legs.length > 0 && legs.every((leg) => leg.rank === null)) {
+    const places = new Set(legs.map((leg) => leg.rank));
+    if (legs.length > 0 && (places.has(null) || places.size < legs.length)) {
       [...legs].sort((one, other) => other.score - one.score).forEach((leg, at) => (leg.rank = at + 1));
     }
   }
@@ -210,19 +214,35 @@ function ring(score) {
   );
 }
 
-/** Round for meaning, square for words: where each leg had it. */
-function legMarks(hit) {
-  return (hit.legs ?? [])
-    .filter((leg) => leg.rank !== null && (leg.leg === "vector" || leg.leg === "keyword"))
-    .map((leg) => {
-      const key = leg.leg === "vector" ? "why.meaning" : "why.words";
-      return h(
-        "span",
-        { class: `leg ${leg.leg}`, title: `${t(key)} ${t("why.rank", { n: leg.rank })}` },
-        h("span", { class: "unseen" }, t(key)),
-        String(leg.rank),
-      );
-    });
+/** A full circle for the place it has here, a round mark for its place by meaning, a square one for that by words. */
+function legMarks(hit, place) {
+  const found = (hit.legs ?? []).filter((leg) => leg.rank !== null && (leg.leg === "vector" || leg.leg === "keyword"));
+  if (found.length === 0) return [];
+  const legs = found.map((leg) => [leg.leg, leg.leg === "vector" ? "why.meaning" : "why.words", leg.rank]);
+  return [["fused", "why.fused", place], ...legs].map(([leg, key, rank]) =>
+    h(
+      "span",
+      { class: `leg ${leg}`, title: `${t(key)} ${t("why.rank", { n: rank })}` },
+      h("span", { class: "unseen" }, t(key)),
+      String(rank),
+    ),
+  );
+}
+
+/** What the marks beside the hits mean. */
+function legend() {
+  const marks = [
+    [h("span", { class: "leg fused" }, "1"), "legend.fused"],
+    [h("span", { class: "leg vector" }, "1"), "legend.meaning"],
+    [h("span", { class: "leg keyword" }, "1"), "legend.words"],
+    [ring(0.5), "legend.ring"],
+    [h("mark", {}, t("legend.mark.word")), "legend.mark"],
+  ];
+  return h(
+    "dl",
+    { class: "marks small muted", "aria-label": t("legend") },
+    marks.map(([sign, key]) => h("div", {}, h("dt", { "aria-hidden": "true" }, sign), h("dd", {}, t(key)))),
+  );
 }
 
 /** Words that no text holds, and what was searched for instead. */

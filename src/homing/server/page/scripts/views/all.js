@@ -4,7 +4,7 @@ import { closeDetail } from "../detail.js";
 import { h, put, s } from "../dom.js";
 import { putInExamples } from "../examples.js";
 import { icon } from "../icons.js";
-import { number, t } from "../language.js";
+import { language, number, t } from "../language.js";
 import { failure, forgetDegraded, toast } from "../messages.js";
 import { progressBar } from "../progress.js";
 import { Results } from "../results.js";
@@ -12,11 +12,18 @@ import { addressOf } from "../route.js";
 
 const SOURCES = ["skills", "documents", "memory", "devices"];
 const EACH = 5;
-const QUESTIONS = [
-  ["skills", "帮我提交代码"],
-  ["documents", "怎么撤销已经推送的提交"],
-  ["memory", "what did we decide about billing?"],
-];
+const QUESTIONS = {
+  zh: [
+    ["skills", "帮我提交代码"],
+    ["documents", "怎么撤销已经推送的提交"],
+    ["memory", "点菜要注意什么"],
+  ],
+  en: [
+    ["skills", "commit my changes"],
+    ["documents", "how do I undo a commit that is pushed?"],
+    ["memory", "what did we decide about billing?"],
+  ],
+};
 
 export function all(main, context) {
   const results = new Results(main, SOURCES, EACH);
@@ -104,7 +111,7 @@ export function all(main, context) {
 
 /** What can be asked of what is there, one question for each source. */
 function questions(counts) {
-  const asked = QUESTIONS.filter(([source]) => counts === null || counts[source] > 0);
+  const asked = QUESTIONS[language()].filter(([source]) => counts === null || counts[source] > 0);
   return counts?.sentence ? [...asked, ["devices", counts.sentence]] : asked;
 }
 

@@ -1,4 +1,4 @@
-// A document and its paragraphs: edit on one side, watch on the other which of them are embedded again.
+// A document: read it on one side, edit it on the other, and watch which of its paragraphs are embedded again.
 
 import { ask } from "../api.js";
 import { h, put } from "../dom.js";
@@ -6,13 +6,15 @@ import { icon } from "../icons.js";
 import { number, t } from "../language.js";
 import { failure, say, toast } from "../messages.js";
 import { sureButton } from "../parts.js";
+import { reading } from "../reading.js";
 import { addressOf, go } from "../route.js";
 
 const LOOK = 350;
 const FADE = 2600;
+const DRAW = 250;
 
-/** {draw(), leave()} for one document; `chunk` is the id of a paragraph to show. */
-export function editor(main, { project, name, chunk, changed }) {
+/** {draw(), leave()} for one document; `chunk` is the id of a paragraph to show, `known` that there is such a document. */
+export function editor(main, { project, name, chunk, known, changed }) {
   const address = `/documents/${encodeURIComponent(project)}/${encodeURIComponent(name)}`;
   // Until the stored text is here nothing can be written, and nothing saved: either would be lost, or lose what is stored.
   const text = h("textarea", { class: "writing", "aria-label": t("documents.body"), spellcheck: "false", readonly: true });
@@ -20,8 +22,13 @@ export function editor(main, { project, name, chunk, changed }) {
   const note = h("p", { class: "small muted", role: "status" });
   const list = h("ol", { class: "paragraphs" });
   const count = h("span", { class: "small muted" });
+  const desk = h("div", { class: "desk" });
+  const read = reading((at) => select(at, at));
   let stored = "";
-  let exists = false;
+  let exists = known;
+  let parts = [];
+  let passage;
+  let drawing = null;
   let marks = new Map();
   let gone = [];
   let looking = null;
@@ -30,19 +37,41 @@ export function editor(main, { project, name, chunk, changed }) {
 
   async function draw() {
     put(main, frame());
-    if (text.readOnly) await read();
+    if (text.readOnly) await fetchText();
     await look();
-    if (chunk !== undefined)
-      list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`)?.scrollIntoView({ block: "center" });
+    show();
+    if (passage !== undefined) {
+      const row = list.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`);
+      row.parentElement.parentElement.scrollTop = row.offsetTop - row.parentElement.offsetTop;
+      text.setSelectionRange(...passage);
+      read.find();
+    }
     if (stored === "") text.focus();
   }
 
+  /** Where there is nothing to read yet, there is only the editor. */
+  function show() {
+    desk.classList.toggle("new", text.value.trim() === "");
+    read.show(text.value, { passage: text.value === stored ? passage : undefined, parts: text.value === stored ? parts : [] });
+  }
+
+  function select(from, to) {
+    text.focus();
+    text.setSelectionRange(from, to);
+    // A text area scrolls to what is typed, not to what is selected: as far down as the text before it is long.
+    text.scrollTop = (text.scrollHeight * from) / Math.max(1, text.value.length) - text.clientHeight / 3;
+  }
+
   /** Brings what is stored, once: what somebody writes from then on is theirs, whatever else is shown meanwhile. */
-  async function read() {
-    const { documents } = await ask("GET", `/documents/${encodeURIComponent(project)}`);
-    exists = documents.some((one) => one.id === name);
-    stored = exists ? (await ask("GET", address)).text : "";
+  async function fetchText() {
+    if (!exists) {
+      const { documents } = await ask("GET", `/documents/${encodeURIComponent(project)}`);
+      exists = documents.some((one) => one.id === name);
+    }
+    const found = exists ? await ask("GET", address) : { text: "", parts: [] };
+    stored = found.text;
     if (left) return;
+    parts = inUnits(stored, found.parts);
     text.value = stored;
     text.readOnly = false;
     save.disabled = false;
@@ -70,11 +99,20 @@ export function editor(main, { project, name, chunk, changed }) {
         h("div", { class: "aside row" }, remove, save),
       ),
       note,
-      h(
-        "div",
-        { class: "desk" },
-        text,
-        h("section", { class: "watch" }, h("header", {}, h("h2", {}, t("documents.paragraphs")), count), list),
+      put(
+        desk,
+        read.element,
+        h(
+          "div",
+          { class: "bench" },
+          text,
+          h(
+            "section",
+            { class: "watch", tabindex: "0", "aria-label": t("documents.paragraphs") },
+            h("header", {}, h("h2", {}, t("documents.paragraphs")), count),
+            list,
+          ),
+        ),
       ),
     );
   }
@@ -96,6 +134,8 @@ export function editor(main, { project, name, chunk, changed }) {
       const counts = Object.fromEntries(
         ["changed", "unchanged", "moved", "removed"].map((state) => [state, saved[state].length]),
       );
+      // What the pages of a file were is no more known once its text is another.
+      if (saved.changed.length + saved.removed.length > 0) parts = [];
       put(note, text.value === sent ? t("documents.saved", counts) : t("documents.unsaved"));
       say(t("documents.saved", counts));
       changed();
@@ -116,8 +156,10 @@ export function editor(main, { project, name, chunk, changed }) {
     clearTimeout(looking);
     looks += 1;
     const mine = looks;
-    const chunks = exists ? (await ask("GET", `${address}/chunks`)).chunks : [];
+    const chunks = exists ? (await ask("GET", `${address}/chunks?offset_unit=utf-16`)).chunks : [];
     if (left || mine !== looks) return;
+    const sought = chunks.find((one) => one.id === chunk);
+    passage = sought && [sought.start_offset, sought.end_offset];
     const waiting = chunks.filter((one) => one.pending).length;
     put(
       count,
@@ -154,16 +196,18 @@ export function editor(main, { project, name, chunk, changed }) {
     );
     if (state !== "removed" && one.start_offset !== undefined) {
       item.addEventListener("click", () => {
-        text.focus();
-        const units = unitsBefore(text.value, one.start_offset);
-        text.setSelectionRange(units, units + one.text.length);
+        select(one.start_offset, one.end_offset);
       });
     }
     if (one.id === chunk) item.classList.add("sought");
     return item;
   }
 
-  text.addEventListener("input", () => put(note, text.value === stored ? "" : t("documents.unsaved")));
+  text.addEventListener("input", () => {
+    put(note, text.value === stored ? "" : t("documents.unsaved"));
+    clearTimeout(drawing);
+    drawing = setTimeout(show, DRAW);
+  });
   save.addEventListener("click", keep);
   const keys = (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s") {
@@ -178,20 +222,17 @@ export function editor(main, { project, name, chunk, changed }) {
     leave() {
       left = true;
       clearTimeout(looking);
+      clearTimeout(drawing);
       document.removeEventListener("keydown", keys);
       if (text.value !== stored) toast(t("documents.unsaved"));
     },
   };
 }
 
-/** Offsets count characters; a string of JavaScript counts units, two for an emoji. */
-function unitsBefore(text, characters) {
-  let units = 0;
-  let counted = 0;
-  for (const character of text) {
-    if (counted === characters) break;
-    counted += 1;
-    units += character.length;
-  }
-  return units;
+/** Where parts begin is counted in characters; a string of JavaScript counts units, two for an emoji. */
+function inUnits(text, parts) {
+  if (!/[\ud800-\udbff]/.test(text)) return parts;
+  const places = [0];
+  for (const character of text) places.push(places[places.length - 1] + character.length);
+  return parts.map((one) => ({ ...one, start: places[Math.min(one.start, places.length - 1)] }));
 }

@@ -1,13 +1,18 @@
 // Memory: what is remembered, remembering more, forgetting.
 
 import { ask } from "../api.js";
+import { openDetail } from "../detail.js";
 import { h, put } from "../dom.js";
 import { language, named, t } from "../language.js";
+import { everything, listing } from "../list.js";
+import { markdown } from "../markdown.js";
 import { failure, toast } from "../messages.js";
 import { command, empty, field, heading, sureButton } from "../parts.js";
 import { sourceView } from "./source.js";
 
 const LOOK = 500;
+const PAGE = 1000;
+const MOST = 10_000;
 const KINDS = ["knowledge", "observation", "reflection", "learning"];
 
 export function memory(main, context) {
@@ -16,8 +21,29 @@ export function memory(main, context) {
   let looking = null;
 
   async function list() {
-    const found = await ask("GET", "/memory?limit=200");
-    showWaiting(found.waiting);
+    let first = null;
+    const found = await everything(async (offset) => {
+      if (offset > MOST) return [];
+      const page = await ask("GET", `/memory?limit=${PAGE}&offset=${offset}`);
+      first ??= page;
+      return page.entries;
+    }, PAGE);
+    showWaiting(first.waiting);
+    const rows = listing({
+      name: "memory",
+      className: "entries of-memory",
+      of: (one) => `${one.text} ${one.session_key} ${one.tags.join(" ")}`,
+      sorts: [
+        ["newest", (a, b) => b.created - a.created],
+        ["oldest", (a, b) => a.created - b.created],
+      ],
+      groups: [
+        ["none", undefined],
+        ["kind", (one) => named("kind", one.collection)],
+        ["session", (one) => one.session_key],
+      ],
+      row: entry,
+    });
     put(
       main,
       heading(t("memory.title"), t("memory.text"), waiting),
@@ -25,11 +51,12 @@ export function memory(main, context) {
         "div",
         { class: "stack of-memory" },
         form(),
-        found.entries.length > 0
-          ? h("ul", { class: "entries" }, found.entries.map(entry))
+        found.length > 0
+          ? rows.element
           : empty("memory", t("memory.empty"), t("memory.empty.text"), command('homing memory remember "用户不吃辣"')),
       ),
     );
+    if (found.length > 0) rows.show(found);
   }
 
   /** What was just remembered is found a moment later: until then the page says so. */
@@ -58,23 +85,35 @@ export function memory(main, context) {
         failure(error);
       }
     });
-    return h(
-      "li",
-      {},
-      h("p", {}, one.text),
+    const about = [
+      h("span", { class: "chip" }, named("kind", one.collection)),
+      one.session_key && h("span", { class: "chip plain" }, one.session_key),
+      one.tags.map((tag) => h("span", { class: "chip plain" }, tag)),
       h(
-        "div",
-        { class: "under" },
-        h("span", { class: "chip" }, named("kind", one.collection)),
-        one.session_key && h("span", { class: "chip plain" }, one.session_key),
-        one.tags.map((tag) => h("span", { class: "chip plain" }, tag)),
-        h(
-          "time",
-          { class: "small muted", datetime: when.toISOString() },
-          when.toLocaleString(language() === "zh" ? "zh-CN" : "en", { dateStyle: "medium", timeStyle: "short" }),
-        ),
-        forget,
+        "time",
+        { class: "small muted", datetime: when.toISOString() },
+        when.toLocaleString(language() === "zh" ? "zh-CN" : "en", { dateStyle: "medium", timeStyle: "short" }),
       ),
+    ];
+    const says = h(
+      "button",
+      { type: "button", class: "says", dataset: { stop: one.id }, "aria-controls": "detail" },
+      h("span", {}, one.text),
+    );
+    says.addEventListener("click", () =>
+      openDetail({ label: t("memory.title"), className: "of-memory", content: whole(one, about) }, says),
+    );
+    return [says, h("div", { class: "under" }, about.map(copied), forget)];
+  }
+
+  /** All of it, where the list shows the beginning. */
+  function whole(one, about) {
+    return h(
+      "article",
+      { class: "why" },
+      h("h2", {}, named("kind", one.collection)),
+      h("div", { class: "prose" }, markdown(one.text, { level: 3 })),
+      h("div", { class: "under" }, about.map(copied)),
     );
   }
 
@@ -122,4 +161,9 @@ export function memory(main, context) {
       view.leave();
     },
   };
+}
+
+/** The same again, for another place. */
+function copied(part) {
+  return Array.isArray(part) ? part.map(copied) : part instanceof Node ? part.cloneNode(true) : part;
 }
