@@ -12,7 +12,7 @@ from homing.engine.search import HybridOptions, search
 from homing.records import Metadata, Retrieved, VectorRecord
 
 if TYPE_CHECKING:
-    from homing.chat.http import HttpChat
+    from homing.chat import OllamaLLM, OpenAILLM
     from homing.database import Database
     from homing.database.lazy import LazyDatabase
     from homing.devices.saved import SavedDevices
@@ -195,7 +195,7 @@ class Homing:
         return KnowledgeBase(name, store=store, embedder=self.models, options=hybrid, documents=documents)
 
     @cached_property
-    def _reader(self) -> HttpChat | None:
+    def _reader(self) -> OpenAILLM | OllamaLLM | None:
         """The chat model that reads sentences to the home, where the settings name one."""
         from homing.resolve import named_chat
 

@@ -15,11 +15,10 @@ from homing.errors import ConfigError
 from homing.models.choice import Models
 from homing.models.manager import AdapterOptions
 
-CACHE = "cache.db"
-
-
 if TYPE_CHECKING:
-    from homing.chat.http import HttpChat
+    from homing.chat import OllamaLLM, OpenAILLM
+
+CACHE = "cache.db"
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:
@@ -80,7 +79,7 @@ def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProv
     return options.remembered(remote, by_kind=True)
 
 
-def named_chat(settings: Settings) -> HttpChat | None:
+def named_chat(settings: Settings) -> OpenAILLM | OllamaLLM | None:
     """The chat model that reads sentences to the home; None where the settings name none."""
     from homing.chat import DashScopeLLM, OllamaLLM, OpenAILLM
 
@@ -98,7 +97,7 @@ def named_chat(settings: Settings) -> HttpChat | None:
             f"devices.chat is written account/model, with an account from `providers` (known: {known}); "
             f"got {settings.devices.chat!r}"
         )
-    adapters: dict[str, Callable[..., HttpChat]] = {"ollama": OllamaLLM, "dashscope": DashScopeLLM}
+    adapters: dict[str, Callable[..., OpenAILLM | OllamaLLM]] = {"ollama": OllamaLLM, "dashscope": DashScopeLLM}
     more = {"base_url": provider.base_url} if provider.base_url else {}
     key = provider.api_key.get_secret_value()
     return adapters.get(provider.type.lower(), OpenAILLM)(model, api_key=key, **more)
