@@ -17,11 +17,10 @@ from homing.models.keys import NAME, Keys
 from homing.models.manager import AdapterOptions
 from homing.secret import Secret
 
-CACHE = "cache.db"
-
-
 if TYPE_CHECKING:
     from homing.chat import OllamaLLM, OpenAILLM
+
+CACHE = "cache.db"
 
 
 def resolve_embedder(settings: Settings) -> EmbeddingProvider | None:

@@ -219,6 +219,18 @@ def test_only_a_command_acts(sentence: tuple[str, str], somewhere: bool) -> None
     assert not any(step.decision == "act" for step in answer.steps), (text, answer.steps)
 
 
+def test_reports_questions_and_prohibitions_in_many_words_act_on_nothing() -> None:
+    templates = Path(__file__).with_name("not_commands.txt").read_text(encoding="utf-8").splitlines()
+    for at, template in enumerate(templates):
+        names = ("house",) if template.isascii() else ("flat", "townhouse")
+        for name in names:
+            devices = [device.name for device in home(name).home.devices if device.type not in ("scene", "script")]
+            said = [devices[at % len(devices)], devices[7 * at % len(devices)], "lights" if len(names) == 1 else "灯"]
+            for text in (template.replace("D", device) for device in said):
+                answer = home(name).ask(text, room=home(name).home.rooms[0].name)
+                assert not any(step.decision == "act" for step in answer.steps), (text, answer.steps)
+
+
 @pytest.mark.parametrize(
     ("text", "mood"),
     [

@@ -228,7 +228,7 @@ def _particle(tokens: list[Token], i: int, carriers: list[int]) -> Action:
 def _carrier(tokens: list[Token], i: int, particle: bool, verb: bool) -> Token:
     """A carrier without its particle: "turn it to 50%" sets, "shut the blinds" closes, "I want" says nothing."""
     token = tokens[i]
-    alone = not particle and not verb and token.text in ("turn", "switch", "put", "get", "have")
+    alone = not particle and not verb and token.text in ("turn", "switch", "put", "get", "have", "bring")
     if alone and any(other.is_a(Kind.VALUE) for other in tokens):
         return replace(token, kinds=frozenset({Kind.ACTION}), action=Action(frozenset({"set"})))
     if token.is_a(Kind.EXCEPT_OPEN):

@@ -24,7 +24,7 @@ def _any_of(*parts: str) -> re.Pattern[str]:
 _REQUESTS = _any_of(
     r"\b(?:can|could|would|will) (?:you|we)\b|\bwould it be possible\b",
     r"\bmind V", r"能|可以|可否|可唔可以|得唔得|好不好|行不行|[好行得](?:吗|么)",
-    r"麻烦|帮我|帮忙|请|帮手|唔该|拜托",
+    r"麻烦|帮我|帮忙|请(?!问)|帮手|唔该|拜托",
 )  # fmt: skip
 """A question that holds one of these, and a verb, is a request."""
 _ASKS = _any_of(
@@ -147,7 +147,7 @@ def mood_of(tokens: Sequence[Token], *, asks: bool = False) -> Mood:
 def is_clear(tokens: Sequence[Token]) -> bool:
     """Whether an English command has the form of one: no word that nobody knows stands before its verb."""
     for token in tokens:
-        if token.is_a(Kind.ACTION, Kind.CARRIER, Kind.PARTICLE, Kind.VALUE) and not token.is_a(Kind.TYPE, Kind.NAME):
+        if token.is_a(Kind.ACTION, Kind.CARRIER, Kind.PARTICLE, Kind.VALUE) and not token.is_a(Kind.NAME):
             return True
         if token.kinds <= {Kind.UNKNOWN} and token.text.isascii():
             return False

@@ -32,6 +32,7 @@ IDIOMS = (
     ),
     (re.compile(r"(?:让|叫|请)(.{1,8}?)(?:回家|回去|返屋企)[吧啊呀啦]?$"), r"\1回充"),
     (re.compile(r"(\d+(?:\.\d+)? ?(?:%|percent)) (?:open|opened|up)\b"), r"\1"),
+    (re.compile(r"\bput (.+?) (?:in|into|on) (\w+) mode\b"), r"set \1 to \2 mode"),
     (re.compile("廿"), "二十"),
     (re.compile("卅"), "三十"),
 )
@@ -87,7 +88,7 @@ def _shared_heads(tokens: list[Token], vocabulary: Vocabulary) -> list[Token]:
         if listed and token.is_a(Kind.NAME) and earlier.is_a(Kind.PLACE):
             shared += _room_and_kind(token, vocabulary) or [token]
             continue
-        if listed and token.is_a(Kind.TYPE) and not token.is_a(Kind.NAME) and earlier.is_a(Kind.NAME):
+        if listed and token.is_a(Kind.TYPE) and not token.is_a(Kind.NAME, Kind.ACTION) and earlier.is_a(Kind.NAME):
             rooms = [part for part in _room_and_kind(earlier, vocabulary) if part.is_a(Kind.PLACE)]
             shared += [replace(room, start=token.start, end=token.start) for room in rooms]
         shared.append(token)
