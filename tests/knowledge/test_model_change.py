@@ -23,7 +23,11 @@ TEXT = "员工每年有十五天带薪年假。" + "城市道路的养护由各�
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_database: Callable[[], str]) -> None:
+def test_every_user_answers_with_the_new_model(
+    engine: str, tmp_path: Path, new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A database server takes references to keys only.
+    monkeypatch.setenv("KEY_OF_THE_TEST", "sk-1")
     users = [f"{engine}-alice", f"{engine}-李雷"]
     settings = Settings(store=new_database() if engine == "postgres" else "")
     with LoopbackApi(key="sk-1") as api, homing.open(tmp_path / "data", settings=settings) as app:
@@ -31,7 +35,7 @@ def test_every_user_answers_with_the_new_model(engine: str, tmp_path: Path, new_
             app.knowledge(user).upload(TEXT.encode(), "a.txt")
         config = app.models.config
         config.ensure_default_embedding_model()
-        config.create_provider("openai", "openai", api_key="sk-1", base_url=api.url + "/v1")
+        config.create_provider("openai", "openai", api_key="${KEY_OF_THE_TEST}", base_url=api.url + "/v1")
         app.switch.make_default(
             config.create_model("openai", "text-embedding-3-small", model_config={"dimensions": 512})
         )
