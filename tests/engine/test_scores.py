@@ -124,6 +124,12 @@ def test_a_lead_makes_an_answer_surer(fitted: Scale) -> None:
     assert alone > crowded > far
 
 
+def test_among_a_handful_of_texts_nothing_but_small_talk_is_silenced(fitted: Scale) -> None:
+    few = Words((), 12.0, 5.0, 3)
+    assert confidence("so lonely", [(0.15, 0.15), (0.14, 0.14)], few, fitted) is None
+    assert confidence("你好", [(0.15, 0.15), (0.14, 0.14)], few, fitted) == 0.0
+
+
 def test_without_a_fit_nothing_is_claimed_and_nothing_is_cut() -> None:
     words = Words((), 12.0, 5.0, 1000)
     assert confidence("灯塔", [(0.9, 0.9)], words, None) is None

@@ -171,7 +171,8 @@ def is_silent(confidence: float | None) -> bool:
 def confidence(
     query: str, measures: Sequence[tuple[float, float | None]], words: Words | None, scale: Scale | None
 ) -> float | None:
-    """The probability that the first hit of an answer is right; None where nothing was fitted, or it has no vector.
+    """The probability that the first hit of an answer is right; None where nothing was fitted, where it has no vector,
+    and among so few texts that there is no field to stand out from.
 
     `measures` are similarity and cosine of the candidates, the best first. Small talk and noise are about nothing.
     """
@@ -179,7 +180,7 @@ def confidence(
         return None
     if is_small_talk(query) or (not words.found and is_noise(query)):
         return 0.0
-    if scale is None or scale.fit is None or measures[0][1] is None:
+    if scale is None or scale.fit is None or measures[0][1] is None or words.texts < FIELD:
         return None
     distances = [1 - similarity for similarity, cosine in measures[:2] if cosine is not None]
     cosines = sorted((cosine for _, cosine in measures if cosine is not None), reverse=True)

@@ -8,6 +8,7 @@ from functools import partial
 
 from pydantic import Field
 
+from homing.engine.ranking import MIN_SCORE
 from homing.engine.search import cut
 from homing.errors import HomingError
 from homing.legs import run_legs
@@ -51,7 +52,7 @@ def search_everything(call: Call, asked: SearchEverything) -> EverythingOut:
         groups=[
             _failed(source, outcome.error, outcome.code, outcome.milliseconds)
             if outcome.value is None
-            else outcome.value
+            else (outcome.value if asked.weaker else _related(outcome.value))
             for source, outcome in run_legs(legs, deadline=DEADLINE).items()
         ]
     )
@@ -85,6 +86,15 @@ _ASKED: dict[str, Callable[[Call, SearchEverything], SearchOut]] = {
     "memory": _memory,
     "devices": _devices,
 }
+
+
+def _related(group: SearchOut) -> SearchOut:
+    """Of an answer whose confidence cannot be told, without the hits that share neither meaning nor a word with the
+    query: beside other sources the least bad is no answer."""
+    if group.confidence is not None:
+        return group
+    kept = [hit for hit in group.hits if hit.matched or hit.score is None or hit.score >= MIN_SCORE]
+    return group.model_copy(update={"hits": kept, "left_out": group.left_out + len(group.hits) - len(kept)})
 
 
 def _failed(source: str, error: Exception | None, code: str, took: float) -> SearchOut:
