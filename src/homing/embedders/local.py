@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homing.embedders.model_folder import BUNDLED, FIRST_VERSION, Check, ModelFolder
+from homing.embedders.model_folder import BUNDLED, Check, ModelFolder
 from homing.embedders.provider import Kind, checked_texts
 from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady
 from homing.vectors import Matrix, Scale, normalise
@@ -144,8 +144,7 @@ class LocalProvider:
     @property
     def id(self) -> str:
         """`local/<model>@<dimensions>`; from a model's second version on, `local/<model>:<version>@<dimensions>`."""
-        version = "" if self._folder.version == FIRST_VERSION else f":{self._folder.version}"
-        return f"local/{self._folder.name}{version}@{self._folder.dimensions}"
+        return self._folder.identity
 
     @property
     def dimensions(self) -> int:

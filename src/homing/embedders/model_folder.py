@@ -19,6 +19,13 @@ BUNDLED = Path(__file__).parent / "bundled"
 FIRST_VERSION = "1"
 
 
+def name_in(identity: str) -> str:
+    """The name of the model that an identity is of: without the version, where the model runs on this machine."""
+    provider, _, rest = identity.partition("/")
+    name = rest.rpartition("@")[0]
+    return name.partition(":")[0] if provider == "local" else name
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A text and the vector that the model gave it where it was exported."""
@@ -42,6 +49,12 @@ class ModelFolder:
     scale: Scale | None
     check: Check | None
     sha256: dict[str, str]
+
+    @property
+    def identity(self) -> str:
+        """`local/<model>@<dimensions>`; from a model's second version on, `local/<model>:<version>@<dimensions>`."""
+        version = "" if self.version == FIRST_VERSION else f":{self.version}"
+        return f"local/{self.name}{version}@{self.dimensions}"
 
     @classmethod
     def read(cls, path: Path) -> ModelFolder:

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 from homing.database import Database
 from homing.database.lazy import LazyDatabase
+from homing.embedders.model_folder import name_in
 from homing.embedders.provider import Chosen, EmbeddingProvider, MissingModel
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, NotFound
 from homing.models.config_service import LLMConfigService
@@ -190,7 +191,7 @@ class Models:
         makers: list[Callable[[], EmbeddingProvider | None]] = [self._current, lambda: self._settled]
         makers += [partial(self.adapter, model) for model in self.configured()]
         if identity.startswith("local/"):
-            name = identity.removeprefix("local/").rpartition("@")[0].partition(":")[0]
+            name = name_in(identity)
             makers.append(partial(self._adapters.unlisted, name))
         for make in makers:
             try:

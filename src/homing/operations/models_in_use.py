@@ -133,7 +133,7 @@ def _models(app: Homing, used: str) -> list[ModelOut]:
             name=one.name,
             provider="local",
             dimensions=one.dimensions,
-            default=used == f"local/{one.name}@{one.dimensions}",
+            default=used == one.identity,
             enabled=True,
         )
         for one in local_models(app.settings)

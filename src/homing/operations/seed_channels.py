@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from homing.embedders.model_folder import name_in
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import NOTICES
 from homing.errors import DimensionMismatch, EmbeddingError, ModelNotReady, StoreBusy
@@ -351,7 +352,7 @@ def discard_document(call: Call, asked: OfDocument) -> DocumentDiscarded:
 
 def _named(call: Call, name: str) -> EmbeddingProvider:
     default = call.app.embedder
-    if default is not None and name in (DEFAULT, default.id, default.id.partition("/")[2].rpartition("@")[0]):
+    if default is not None and name in (DEFAULT, default.id, name_in(default.id)):
         return default
     if name == DEFAULT:
         raise ModelNotReady("no embedding model is configured; set embedding.provider, or name a model")

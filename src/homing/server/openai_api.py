@@ -17,6 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
 from homing.app import Homing
+from homing.embedders.model_folder import name_in
 from homing.embedders.provider import EmbeddingProvider
 from homing.embedders.window import estimate_tokens
 from homing.errors import EmbeddingError, HomingError, ModelNotReady, RateLimited
@@ -177,7 +178,7 @@ def _encoded(rows: Matrix, asked: Asked) -> list[Any]:
 
 def _chosen(app: Homing, name: str) -> EmbeddingProvider:
     default = app.models.identity()
-    if app.models.embeds and name in (DEFAULT, default, _name(default)):
+    if app.models.embeds and name in (DEFAULT, default, name_in(default)):
         return app.models.provider()
     for found in _configured(app):
         adapter = app.models.manager.get_or_create_adapter(found)
@@ -200,7 +201,7 @@ def _configured(app: Homing) -> list[ConfiguredModel]:
 
 def _models(app: Homing) -> list[dict[str, Any]]:
     default = app.models.identity()
-    listed = {_name(default): _described(default, _name(default))} if default else {}
+    listed = {name_in(default): _described(default, name_in(default))} if default else {}
     for found in _configured(app):
         name = found.model.model_key
         listed.setdefault(name, {"id": name, "object": "model", "created": 0, "owned_by": found.provider.name})
@@ -209,10 +210,6 @@ def _models(app: Homing) -> list[dict[str, Any]]:
 
 def _described(identity: str, name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": identity.partition("/")[0]}
-
-
-def _name(identity: str) -> str:
-    return identity.partition("/")[2].rpartition("@")[0]
 
 
 def _answered(answer: Callable[[], Mapping[str, Any]]) -> JSONResponse:
