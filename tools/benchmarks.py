@@ -60,7 +60,7 @@ MEASUREMENTS = (
     Measurement(
         "keywords.json",
         "Keywords",
-        "bench/keywords.py TEXTS.jsonl --postgres",
+        "bench/keywords.py TEXTS.jsonl --queries 100",
         "Real bilingual texts and questions, the same tokens for everybody, CPU and clock; Homing's figures include "
         "cutting the question, the transaction and the ids, tantivy and bm25s know neither.",
     ),
