@@ -134,8 +134,7 @@ def test_an_uploaded_file_becomes_a_document_that_is_found(browser: Browser, add
         upload(page, file, "novel")
         page.locator(".rows").get_by_text("港口日记", exact=True).wait_for()
         page.fill("#query", "缆绳")
-        page.wait_for_selector(".of-documents .hit mark")
-        assert "港口日记" in page.locator(".hit").first.inner_text()
+        page.locator(".of-documents .hit", has_text="港口日记").locator("mark").first.wait_for()
 
 
 def test_an_upload_replaces_nothing_that_is_there_under_its_name(
