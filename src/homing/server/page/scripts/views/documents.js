@@ -36,6 +36,7 @@ export function documents(main, context) {
     const found = await allOf(projects);
     seen.clear();
     for (const one of found) seen.add(`${one.project}/${one.id}`);
+    if (!view.browses()) return;
     const rows = listing({
       name: "documents",
       className: "of-documents",
