@@ -1,4 +1,4 @@
-"""axe-core finds nothing on any view, light and dark, with content."""
+"""axe-core finds nothing on any view, light and dark, with content; a picture of each is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.page.chromium import visit
+from tests.page.chromium import keep, visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -73,4 +73,5 @@ def test_axe_finds_nothing_on_any_view(
                 page.locator(opened).first.click()
             if violations := page.evaluate(RUN):
                 found[place] = violations
+            keep(page, place)
     assert found == {}
