@@ -48,7 +48,16 @@ RUN = """async () => {
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The source of axe-core, from npm."""
     folder = tmp_path_factory.mktemp("axe")
-    install = [*NPM, "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", AXE]
+    install: list[str | Path] = [
+        *NPM,
+        "install",
+        "--prefix",
+        folder,
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        AXE,
+    ]
     environ = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}"}
     try:
         done = subprocess.run(install, cwd=folder, env=environ, capture_output=True, text=True, timeout=90)
