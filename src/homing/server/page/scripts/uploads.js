@@ -47,7 +47,11 @@ export function upload(files, projects, chosen) {
     { class: "stack of-documents" },
     h("h2", {}, t("documents.upload")),
     where.element,
-    h("ul", { class: "files" }, rows.map((row) => row.element)),
+    h(
+      "ul",
+      { class: "files" },
+      rows.map((row) => row.element),
+    ),
     taken,
     verdict,
     h("div", { class: "row buttons" }, cancel, start),
@@ -106,7 +110,14 @@ function fileRow(file) {
   const fill = h("i");
   const bar = h(
     "div",
-    { class: "bar", role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100", "aria-label": file.name, hidden: true },
+    {
+      class: "bar",
+      role: "progressbar",
+      "aria-valuemin": "0",
+      "aria-valuemax": "100",
+      "aria-label": file.name,
+      hidden: true,
+    },
     fill,
   );
   const state = h("span", { class: "small muted" }, t("upload.size", { n: number(Math.ceil(file.size / 1024)) }));
@@ -124,14 +135,22 @@ function fileRow(file) {
     bar.hidden = false;
     show(0, t("upload.sending"));
     try {
-      const [name, notes] = project === FILES ? await asFile(file, sent, worked) : await asText(file, project, sent, names);
+      const [name, notes] =
+        project === FILES ? await asFile(file, sent, worked) : await asText(file, project, sent, names);
       show(1, [t("upload.there"), ...notes].join(" · "));
-      element.append(h("a", { class: "small", href: addressOf("documents", [project, name]), on: { click: closeDialog } }, t("why.open")));
+      element.append(
+        h(
+          "a",
+          { class: "small", href: addressOf("documents", [project, name]), on: { click: closeDialog } },
+          t("why.open"),
+        ),
+      );
       element.classList.add("done");
       return true;
     } catch (error) {
       bar.hidden = true;
-      const words = error.code === "NETWORK" ? t("error.network") : told(error.notice) || error.message || t("error.plain");
+      const words =
+        error.code === "NETWORK" ? t("error.network") : told(error.notice) || error.message || t("error.plain");
       put(state, words, " ", error.code && h("code", {}, error.code));
       element.classList.add("failed");
       return false;
