@@ -83,4 +83,12 @@ def test_axe_finds_nothing_on_any_view(
             if violations := page.evaluate(RUN):
                 found[place] = violations
             keep(page, place)
+        page.keyboard.press("Escape")
+        page.goto(f"{address}/#/documents")
+        page.locator(".rows a").first.wait_for()
+        page.set_input_files("input[type=file]", {"name": "灯.txt", "mimeType": "text/plain", "buffer": "灯".encode()})
+        page.locator("#upload").wait_for()
+        if violations := page.evaluate(RUN):
+            found["upload"] = violations
+        keep(page, "upload")
     assert found == {}
