@@ -12,13 +12,12 @@ import { addressOf } from "./route.js";
 /** The project of files that keep their format and pages. */
 export const FILES = "uploads";
 
-/** A field for a project: one of those there are, or a new name. `labels` say more of some. {element, value()} */
+/** A field for a project: one of those there are, or a new name; uploads have one of their own. {element, select, value()} */
 export function projectField(projects, chosen) {
-  const known = projects.includes(chosen) || chosen === FILES ? projects : [chosen, ...projects];
   const select = h(
     "select",
     {},
-    [...new Set([...known, FILES])].map((id) => h("option", { value: id }, id === FILES ? t("upload.files") : id)),
+    [...new Set([chosen, ...projects])].map((id) => h("option", { value: id }, id === FILES ? t("upload.files") : id)),
     h("option", { value: "" }, t("upload.new")),
   );
   select.value = chosen;
@@ -36,7 +35,7 @@ export function projectField(projects, chosen) {
 
 /** Asks where the files go, and brings them there; resolves with the project once the dialog is closed, or with null. */
 export function upload(files, projects, chosen) {
-  const where = projectField(projects, chosen);
+  const where = projectField([...projects, FILES], chosen);
   const rows = files.map(fileRow);
   const taken = h("p", { class: "small warned", role: "status" });
   const start = h("button", { class: "main" }, t("upload.start", { n: files.length }));

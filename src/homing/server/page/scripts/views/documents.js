@@ -91,10 +91,8 @@ export function documents(main, context) {
 
   /** {button, element}: the button stands beside the title and shows the form below it. */
   function newForm(projects) {
-    const where = projectField(
-      projects.filter((one) => one !== FILES),
-      latest ?? projects.find((one) => one !== FILES) ?? FIRST,
-    );
+    const texts = projects.filter((one) => one !== FILES);
+    const where = projectField(texts, latest !== FILES && latest !== null ? latest : (texts[0] ?? FIRST));
     const called = h("input", { required: true, maxlength: "200" });
     const element = h(
       "form",
