@@ -18,7 +18,8 @@ from tests.effort import SOAK
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route
 
-SCREENSHOTS = Path(__file__).parent / "screenshots"
+SCREENSHOTS = Path(os.environ.get("HOMING_SCREENSHOTS") or Path(__file__).parent / "screenshots")
+"""Where a picture is kept of what each test saw last."""
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 375, "height": 812}
 ARGUMENTS = [
@@ -81,10 +82,10 @@ def visit(
     page.goto(f"{address}/{place}")
     try:
         yield page
-        if SOAK:
-            page.screenshot(path=str(_kept()))
+        if SOAK or "HOMING_SCREENSHOTS" in os.environ:
+            keep(page)
     except BaseException:
-        page.screenshot(path=str(_kept()))
+        keep(page)
         raise
     finally:
         # The next visitor has been here never.
@@ -129,8 +130,8 @@ class Held:
         return self.waiting.pop(0)
 
 
-def _kept() -> Path:
-    """Where the picture of the test that runs now belongs."""
-    SCREENSHOTS.mkdir(exist_ok=True)
-    name = os.environ.get("PYTEST_CURRENT_TEST", "page").split("::")[-1].split(" ")[0]
-    return SCREENSHOTS / f"{''.join(c if c.isalnum() else '_' for c in name)}.png"
+def keep(page: Page, what: str = "") -> None:
+    """Keep a picture of what the test that runs now sees."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    name = os.environ.get("PYTEST_CURRENT_TEST", "page").split("::")[-1].split(" ")[0] + what
+    page.screenshot(path=str(SCREENSHOTS / f"{''.join(c if c.isalnum() else '_' for c in name)}.png"))

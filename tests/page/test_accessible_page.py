@@ -1,4 +1,4 @@
-"""axe-core finds nothing on any view, light and dark, with content."""
+"""axe-core finds nothing on any view, light and dark, with content; a picture of each is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.page.chromium import visit
+from tests.page.chromium import keep, visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -82,4 +82,13 @@ def test_axe_finds_nothing_on_any_view(
                 page.locator(opened).first.click()
             if violations := page.evaluate(RUN):
                 found[place] = violations
+            keep(page, place)
+        page.keyboard.press("Escape")
+        page.goto(f"{address}/#/documents")
+        page.locator(".rows a").first.wait_for()
+        page.set_input_files("input[type=file]", {"name": "灯.txt", "mimeType": "text/plain", "buffer": "灯".encode()})
+        page.locator("#upload").wait_for()
+        if violations := page.evaluate(RUN):
+            found["upload"] = violations
+        keep(page, "upload")
     assert found == {}

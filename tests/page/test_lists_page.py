@@ -11,7 +11,7 @@ import homing
 from homing.config import EmbeddingSettings, Settings
 from homing.server.application import create_app
 from tests.effort import times
-from tests.page.chromium import becomes, visit
+from tests.page.chromium import Held, becomes, visit
 from tests.server.live import live
 
 if TYPE_CHECKING:
@@ -123,3 +123,17 @@ def test_memories_are_listed_by_kind_and_open_as_a_whole(browser: Browser, addre
         assert "记住第 0 件事" in page.locator("#detail .prose").inner_text()
         page.keyboard.press("Escape")
         assert page.locator("#detail").is_hidden()
+
+
+def test_a_list_that_comes_late_is_not_drawn_over_results(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/all") as page:
+        held = Held(page, "**/skills?limit=1000*")
+        page.goto(f"{address}/#/skills")
+        listing = held.get()
+        page.fill("#query", "表格")
+        page.locator(".hit").first.wait_for()
+        with page.expect_response("**/skills?limit=1000*"):
+            listing.continue_()
+        page.locator(".hit").first.click()
+        page.locator("#detail:not([hidden])").wait_for()
+        assert page.locator(".rows").count() == 0

@@ -89,7 +89,8 @@ export function inline(text, emit, { links = true } = {}) {
     if (found === null || LINK.lastIndex > to) return null;
     const end = LINK.lastIndex;
     const label = at + found[0].indexOf("[") + 1;
-    const nodes = depth < DEEPEST ? within(label, label + found[1].length, depth + 1) : emit(label, label + found[1].length);
+    const nodes =
+      depth < DEEPEST ? within(label, label + found[1].length, depth + 1) : emit(label, label + found[1].length);
     return [end, anchor(found[2], nodes)];
   }
 

@@ -20,7 +20,7 @@ const TASK = /^\[([ xX])\][ \t]+/;
 export function markdown(text, { marks = [], level = 2 } = {}) {
   const page = { text, marks: merged(marks), level, deepest: level - 1, smallest: 6 };
   const lines = [];
-  for (let at = 0; at <= text.length; ) {
+  for (let at = 0; at <= text.length;) {
     const end = text.indexOf("\n", at) < 0 ? text.length : text.indexOf("\n", at);
     lines.push([at, text[end - 1] === "\r" && end > at ? end - 1 : end]);
     at = end + 1;
@@ -37,7 +37,14 @@ export function markdownLine(text, { words = [] } = {}) {
   const flat = text
     .split("\n")
     .filter((line) => !FENCE.test(line) && !RULE.test(line) && !(line.includes("|") && DIVIDER.test(line)))
-    .map((line) => line.replace(QUOTE, "").replace(HEADING, "").replace(ITEM, "").replace(/^\||\|$/g, "").trim())
+    .map((line) =>
+      line
+        .replace(QUOTE, "")
+        .replace(HEADING, "")
+        .replace(ITEM, "")
+        .replace(/^\||\|$/g, "")
+        .trim(),
+    )
     .filter(Boolean)
     .join(" ");
   const marks = merged(spansOf(flat, { words }));
@@ -71,7 +78,18 @@ function blocks(page, lines, depth) {
       at += 1;
       const inside = whileLines((one) => !one.trimStart().startsWith(fence));
       at += 1;
-      add(h("pre", {}, h("code", {}, inside.flatMap(([from, to]) => [marked(page.text, from, to, page.marks), "\n"]))), start);
+      add(
+        h(
+          "pre",
+          {},
+          h(
+            "code",
+            {},
+            inside.flatMap(([from, to]) => [marked(page.text, from, to, page.marks), "\n"]),
+          ),
+        ),
+        start,
+      );
     } else if (RULE.test(line)) {
       add(h("hr"), start);
       at += 1;
@@ -86,10 +104,27 @@ function blocks(page, lines, depth) {
     } else if (line.includes("|") && at + 1 < lines.length && say(at + 1).includes("|") && DIVIDER.test(say(at + 1))) {
       const head = lines[at];
       at += 2;
-      add(table(page, head, whileLines((one) => one.includes("|"))), start);
+      add(
+        table(
+          page,
+          head,
+          whileLines((one) => one.includes("|")),
+        ),
+        start,
+      );
     } else {
       const first = at;
-      add(h("p", {}, flowing(page, whileLines((one, now) => now === first || !begins(one, depth)))), start);
+      add(
+        h(
+          "p",
+          {},
+          flowing(
+            page,
+            whileLines((one, now) => now === first || !begins(one, depth)),
+          ),
+        ),
+        start,
+      );
     }
   }
   return made;
@@ -98,7 +133,12 @@ function blocks(page, lines, depth) {
     const ordered = /\d/.test(ITEM.exec(say(at))[2]);
     const number = ordered ? parseInt(ITEM.exec(say(at))[2], 10) : 1;
     const items = [];
-    while (at < lines.length && ITEM.test(say(at)) && /\d/.test(ITEM.exec(say(at))[2]) === ordered && !RULE.test(say(at))) {
+    while (
+      at < lines.length &&
+      ITEM.test(say(at)) &&
+      /\d/.test(ITEM.exec(say(at))[2]) === ordered &&
+      !RULE.test(say(at))
+    ) {
       const [whole] = ITEM.exec(say(at));
       const room = whole.length;
       const first = [lines[at][0] + room, lines[at][1]];
@@ -112,7 +152,8 @@ function blocks(page, lines, depth) {
         to,
       ]);
       items.push(item(page, [first, ...inside], depth));
-      if (at < lines.length && say(at).trim() === "" && ITEM.test(lines[at + 1] === undefined ? "" : say(at + 1))) at += 1;
+      if (at < lines.length && say(at).trim() === "" && ITEM.test(lines[at + 1] === undefined ? "" : say(at + 1)))
+        at += 1;
     }
     return h(ordered ? "ol" : "ul", ordered && number !== 1 ? { start: number } : {}, items);
   }
@@ -142,12 +183,21 @@ function item(page, lines, depth) {
 }
 
 function table(page, head, rows) {
-  const cells = (tag, line) => h("tr", {}, cellsOf(page.text, line).map((one) => h(tag, {}, flowing(page, [one]))));
+  const cells = (tag, line) =>
+    h(
+      "tr",
+      {},
+      cellsOf(page.text, line).map((one) => h(tag, {}, flowing(page, [one]))),
+    );
   return h(
     "table",
     {},
     h("thead", {}, cells("th", head)),
-    h("tbody", {}, rows.map((line) => cells("td", line))),
+    h(
+      "tbody",
+      {},
+      rows.map((line) => cells("td", line)),
+    ),
   );
 }
 

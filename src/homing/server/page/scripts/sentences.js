@@ -21,7 +21,10 @@ function spoken(home, chinese) {
   const names = [...new Set(lit)].filter(Boolean);
   const left = names.find((room) => /卧|bed/i.test(room)) ?? names[names.length - 1];
   const other = names.find((room) => room !== left);
-  const climate = home.devices.filter((one) => CLIMATE.test(one.type)).map(ours).find(Boolean);
+  const climate = home.devices
+    .filter((one) => CLIMATE.test(one.type))
+    .map(ours)
+    .find(Boolean);
   const said = chinese
     ? [other && `打开除${left}以外的灯`, climate && `把${climate}调到26度`, other && `关掉${other}所有的灯`]
     : [

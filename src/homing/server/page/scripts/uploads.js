@@ -12,13 +12,12 @@ import { addressOf } from "./route.js";
 /** The project of files that keep their format and pages. */
 export const FILES = "uploads";
 
-/** A field for a project: one of those there are, or a new name. `labels` say more of some. {element, value()} */
+/** A field for a project: one of those there are, or a new name; uploads have one of their own. {element, select, value()} */
 export function projectField(projects, chosen) {
-  const known = projects.includes(chosen) || chosen === FILES ? projects : [chosen, ...projects];
   const select = h(
     "select",
     {},
-    [...new Set([...known, FILES])].map((id) => h("option", { value: id }, id === FILES ? t("upload.files") : id)),
+    [...new Set([chosen, ...projects])].map((id) => h("option", { value: id }, id === FILES ? t("upload.files") : id)),
     h("option", { value: "" }, t("upload.new")),
   );
   select.value = chosen;
@@ -36,7 +35,7 @@ export function projectField(projects, chosen) {
 
 /** Asks where the files go, and brings them there; resolves with the project once the dialog is closed, or with null. */
 export function upload(files, projects, chosen) {
-  const where = projectField(projects, chosen);
+  const where = projectField([...projects, FILES], chosen);
   const rows = files.map(fileRow);
   const taken = h("p", { class: "small warned", role: "status" });
   const start = h("button", { class: "main" }, t("upload.start", { n: files.length }));
@@ -47,7 +46,11 @@ export function upload(files, projects, chosen) {
     { class: "stack of-documents" },
     h("h2", {}, t("documents.upload")),
     where.element,
-    h("ul", { class: "files" }, rows.map((row) => row.element)),
+    h(
+      "ul",
+      { class: "files" },
+      rows.map((row) => row.element),
+    ),
     taken,
     verdict,
     h("div", { class: "row buttons" }, cancel, start),
@@ -106,7 +109,14 @@ function fileRow(file) {
   const fill = h("i");
   const bar = h(
     "div",
-    { class: "bar", role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100", "aria-label": file.name, hidden: true },
+    {
+      class: "bar",
+      role: "progressbar",
+      "aria-valuemin": "0",
+      "aria-valuemax": "100",
+      "aria-label": file.name,
+      hidden: true,
+    },
     fill,
   );
   const state = h("span", { class: "small muted" }, t("upload.size", { n: number(Math.ceil(file.size / 1024)) }));
@@ -124,14 +134,22 @@ function fileRow(file) {
     bar.hidden = false;
     show(0, t("upload.sending"));
     try {
-      const [name, notes] = project === FILES ? await asFile(file, sent, worked) : await asText(file, project, sent, names);
+      const [name, notes] =
+        project === FILES ? await asFile(file, sent, worked) : await asText(file, project, sent, names);
       show(1, [t("upload.there"), ...notes].join(" · "));
-      element.append(h("a", { class: "small", href: addressOf("documents", [project, name]), on: { click: closeDialog } }, t("why.open")));
+      element.append(
+        h(
+          "a",
+          { class: "small", href: addressOf("documents", [project, name]), on: { click: closeDialog } },
+          t("why.open"),
+        ),
+      );
       element.classList.add("done");
       return true;
     } catch (error) {
       bar.hidden = true;
-      const words = error.code === "NETWORK" ? t("error.network") : told(error.notice) || error.message || t("error.plain");
+      const words =
+        error.code === "NETWORK" ? t("error.network") : told(error.notice) || error.message || t("error.plain");
       put(state, words, " ", error.code && h("code", {}, error.code));
       element.classList.add("failed");
       return false;

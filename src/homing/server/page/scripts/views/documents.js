@@ -36,6 +36,7 @@ export function documents(main, context) {
     const found = await allOf(projects);
     seen.clear();
     for (const one of found) seen.add(`${one.project}/${one.id}`);
+    if (!view.browses()) return;
     const rows = listing({
       name: "documents",
       className: "of-documents",
@@ -90,12 +91,19 @@ export function documents(main, context) {
 
   /** {button, element}: the button stands beside the title and shows the form below it. */
   function newForm(projects) {
-    const where = projectField(projects.filter((one) => one !== FILES), latest ?? projects.find((one) => one !== FILES) ?? FIRST);
+    const texts = projects.filter((one) => one !== FILES);
+    const where = projectField(texts, latest !== FILES && latest !== null ? latest : (texts[0] ?? FIRST));
     const called = h("input", { required: true, maxlength: "200" });
     const element = h(
       "form",
       { class: "sheet", "aria-label": t("documents.new"), id: "new-document", hidden: true },
-      h("div", { class: "row" }, where.element, field(t("documents.name"), called), h("button", { class: "main" }, t("documents.write"))),
+      h(
+        "div",
+        { class: "row" },
+        where.element,
+        field(t("documents.name"), called),
+        h("button", { class: "main" }, t("documents.write")),
+      ),
     );
     const button = h(
       "button",
@@ -132,7 +140,10 @@ async function allOf(projects) {
   const work = async () => {
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
       const address = `/documents/${encodeURIComponent(id)}?limit=${PAGE}`;
-      found.set(id, await everything(async (offset) => (await ask("GET", `${address}&offset=${offset}`)).documents, PAGE));
+      found.set(
+        id,
+        await everything(async (offset) => (await ask("GET", `${address}&offset=${offset}`)).documents, PAGE),
+      );
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -166,7 +177,11 @@ function row(one) {
       { class: "chips" },
       one.pending > 0 && h("span", { class: "chip" }, t("documents.pending", { n: one.pending })),
       one.project === FILES && h("span", { class: "chip plain" }, kindOf(one)),
-      h("time", { class: "small muted", datetime: when.toISOString() }, when.toLocaleDateString(language() === "zh" ? "zh-CN" : "en", { dateStyle: "medium" })),
+      h(
+        "time",
+        { class: "small muted", datetime: when.toISOString() },
+        when.toLocaleDateString(language() === "zh" ? "zh-CN" : "en", { dateStyle: "medium" }),
+      ),
     ),
   );
 }

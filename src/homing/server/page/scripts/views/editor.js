@@ -17,7 +17,12 @@ const DRAW = 250;
 export function editor(main, { project, name, chunk, known, changed }) {
   const address = `/documents/${encodeURIComponent(project)}/${encodeURIComponent(name)}`;
   // Until the stored text is here nothing can be written, and nothing saved: either would be lost, or lose what is stored.
-  const text = h("textarea", { class: "writing", "aria-label": t("documents.body"), spellcheck: "false", readonly: true });
+  const text = h("textarea", {
+    class: "writing",
+    "aria-label": t("documents.body"),
+    spellcheck: "false",
+    readonly: true,
+  });
   const save = h("button", { type: "button", class: "main", disabled: true }, t("save"));
   const note = h("p", { class: "small muted", role: "status" });
   const list = h("ol", { class: "paragraphs" });
@@ -52,7 +57,10 @@ export function editor(main, { project, name, chunk, known, changed }) {
   /** Where there is nothing to read yet, there is only the editor. */
   function show() {
     desk.classList.toggle("new", text.value.trim() === "");
-    read.show(text.value, { passage: text.value === stored ? passage : undefined, parts: text.value === stored ? parts : [] });
+    read.show(text.value, {
+      passage: text.value === stored ? passage : undefined,
+      parts: text.value === stored ? parts : [],
+    });
   }
 
   function select(from, to) {

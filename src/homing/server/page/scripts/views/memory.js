@@ -28,6 +28,7 @@ export function memory(main, context) {
       first ??= page;
       return page.entries;
     }, PAGE);
+    if (!view.browses()) return;
     showWaiting(first.waiting);
     const rows = listing({
       name: "memory",

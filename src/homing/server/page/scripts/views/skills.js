@@ -25,6 +25,7 @@ export function skills(main, context) {
       const page = await ask("GET", `/skills?limit=${PAGE}&offset=${offset}`);
       return page.skills;
     }, PAGE);
+    if (!view.browses()) return;
     const rows = listing({
       name: "skills",
       className: "of-skills",
@@ -121,6 +122,7 @@ export function skills(main, context) {
 
   async function one() {
     const skill = await ask("GET", `/skills/${encodeURIComponent(id)}`);
+    if (!view.browses()) return;
     const text = skill.body || skill.description;
     const start = passage === undefined ? -1 : text.indexOf(passage);
     const end = start < 0 ? -1 : text.indexOf("\n\n", start + passage.length);

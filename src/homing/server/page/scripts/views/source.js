@@ -26,6 +26,8 @@ export function sourceView(main, source, browse) {
     leave() {
       results.stop();
     },
+    /** Whether the contents are what is to be shown: what took a while to fetch may not be drawn over results. */
+    browses: () => browsing,
     /** Draws the contents again, where they are what is shown. */
     async again() {
       if (browsing) await browse();
