@@ -228,7 +228,7 @@ test("another version, and another program, are told apart", async () => {
 });
 
 test("an answer that is not what the types say is refused where it arrives", async () => {
-  const entry = '{"projectId": "p", "documents": 1, "chunks": 2, "pending": 0, "added later": true}';
+  const entry = '{"projectId": "p", "documents": 1, "chunks": 2, "pending": 0, "follows": "", "added later": true}';
   const answers: Array<[string, RegExp | undefined]> = [
     [`{"ok": true, "data": {"projects": [${entry}], "more": 1}}`, undefined],
     [`{"ok": true, "data": {"projects": [${entry.replace("2", '"two"')}]}}`, /data\.projects\[0\]\.chunks is not of type/],
@@ -246,12 +246,15 @@ test("an answer that is not what the types say is refused where it arrives", asy
       console.log('{"jsonrpc": "2.0", "id": ' + id + ', "result": ' + result + "}");
     });`;
   const homing = await HomingClient.start({ command: process.execPath, args: ["-e", script, "--"] });
-  for (const [, wrong] of answers) {
-    const answer = await homing.request("project:list", {});
-    if (wrong === undefined) assert.ok(answer.ok);
-    else assert.ok(!answer.ok && answer.error.code === "PROTOCOL_ERROR" && wrong.test(answer.error.message));
+  try {
+    for (const [, wrong] of answers) {
+      const answer = await homing.request("project:list", {});
+      if (wrong === undefined) assert.ok(answer.ok);
+      else assert.ok(!answer.ok && answer.error.code === "PROTOCOL_ERROR" && wrong.test(answer.error.message));
+    }
+  } finally {
+    await homing.close();
   }
-  await homing.close();
 });
 
 function vector(text: string): number[] {
