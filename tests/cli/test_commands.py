@@ -106,6 +106,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "g.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     home = {"devices": [{"id": "l", "name": "灯", "type": "light", "room": "客厅"}]}
     (tmp_path / "home.json").write_text(json.dumps(home), encoding="utf-8")
+    sentence = {"text": "打开客厅的灯", "decision": "act", "devices": ["l"]}
+    (tmp_path / "eval.jsonl").write_text(json.dumps(sentence), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
@@ -125,6 +127,7 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("devices", "load", "home.json"),
     ("devices", "list"),
     ("devices", "ask", "把客厅的灯调到50%"),
+    ("devices", "eval", "."),
     ("memory", "remember", "用户不吃辣", "--id", "x", "--tag", "food"),
     ("memory", "recall", "点菜"),
     ("memory", "list"),
@@ -155,6 +158,7 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("models", "discard"),
     ("providers", "add", "mine", "--type", "ollama"),
     ("providers", "list"),
+    ("providers", "key", "mine"),
     ("models", "add", "m", "--provider", "mine", "--dimensions", "8"),
     ("models", "remove", "m"),
     ("providers", "remove", "mine"),
@@ -164,6 +168,7 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("tokens", "create"),
     ("tokens", "list"),
     ("config", "show"),
+    ("repair",),
 )
 
 
@@ -179,9 +184,11 @@ def test_what_every_command_prints_has_the_type_that_is_documented() -> None:
         assert any(fits(done.stdout, kind) for kind in TYPES[name]), (name, done.stdout)
         seen.add(name)
     [token] = json.loads(runner.invoke(app, ["tokens", "list", "--json"]).stdout)
-    done = runner.invoke(app, ["tokens", "revoke", token["id"], "--json"])
-    assert fits(done.stdout, TYPES["tokens revoke"][0])
-    assert seen | {"tokens revoke"} | set(ELSEWHERE) == set(TYPES)
+    for command in ("tokens rotate", "tokens revoke"):
+        done = runner.invoke(app, [*command.split(), token["id"], "--json"])
+        assert fits(done.stdout, TYPES[command][0])
+        seen.add(command)
+    assert seen | set(ELSEWHERE) == set(TYPES)
 
 
 @pytest.mark.slow

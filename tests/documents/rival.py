@@ -21,12 +21,13 @@ PARAGRAPHS = 8
 
 
 def word(name: str, number: int) -> str:
-    """A word that nobody else writes: letters only, and with an end that no stemmer takes off."""
+    """A word that nobody else writes: letters only, with an end that no stemmer takes off, each letter twice, so that
+    none is a misspelling of another."""
     letters: list[str] = []
     while number or not letters:
         number, at = divmod(number, 26)
         letters.append(string.ascii_lowercase[at])
-    return f"zz{name}{''.join(letters)}q"
+    return f"zz{2 * name}{''.join(2 * letter for letter in letters)}q"
 
 
 def words(name: str, rounds: int) -> Iterator[str]:

@@ -110,7 +110,7 @@ def test_a_wrong_field_is_named_with_what_it_should_be(
         ({}, "body.query 是必填项"),
         (
             {"qurey": "x", "query": "y"},
-            "body.qurey 是未知的字段（是不是 query？）；可用的字段：query、sources、project、limit",
+            "body.qurey 是未知的字段（是不是 query？）；可用的字段：query、sources、project、limit、weaker",
         ),
         ({"query": " "}, "body.query 是空白，至少要有一个看得见的字"),
         ({"query": "x", "limit": "５"}, "body.limit 应为整数"),

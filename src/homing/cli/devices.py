@@ -109,9 +109,10 @@ def measure(
         list[Path], typer.Argument(help="Folders with a home and eval.jsonl, its sentences and what they mean.")
     ],
 ) -> Answer:
-    """Measure how often a sentence is understood exactly, and how often it would move the wrong thing.
+    """Measure how well sentences to a home are understood.
 
-    `wrong acts` are sentences that would move a device they do not mean, or without being asked first.
+    `exact` counts sentences of which device, command and value are right; `wrong acts` are those that would move a
+    device they do not mean, or without being asked first.
     """
     return evaluate_homes(homes)
 

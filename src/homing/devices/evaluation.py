@@ -14,7 +14,7 @@ from homing.devices.loading import load_home, read_json
 from homing.devices.retriever import DeviceRetriever
 from homing.devices.similarity import meaning_of
 from homing.embedders.provider import EmbeddingProvider
-from homing.errors import NotFound
+from homing.errors import InvalidArgument, NotFound
 
 DIRECTIONS = {"TurnOn": "on", "TurnOff": "off", "Set": "set", "Get": "query"}
 """The direction of an intent by a part of its name."""
@@ -58,6 +58,15 @@ class Evaluation:
     misses: tuple[Miss, ...]
 
 
+def _sentences(file: Path) -> Iterable[Mapping[str, Any]]:
+    found = read_json(file)
+    for number, row in enumerate([found] if isinstance(found, Mapping) else found, 1):
+        said = row.get("text" if "decision" in row else "utterance") if isinstance(row, Mapping) else None
+        if not isinstance(said, str):
+            raise InvalidArgument(f"{file}, sentence {number}: a row has `text` and `decision`, or `utterance`")
+        yield row
+
+
 def evaluate(folder: Path | str, *, embedder: EmbeddingProvider | None = None) -> Evaluation:
     """Asks every sentence of `eval.jsonl` (and `tests.jsonl`, for sentences that speak of no device) by the rules.
 
@@ -77,7 +86,7 @@ def evaluate(folder: Path | str, *, embedder: EmbeddingProvider | None = None) -
     exact: Counter[str] = Counter()
     misses: list[Miss] = []
     state: DialogueState | None = None
-    for row in read_json(rows):
+    for row in _sentences(rows):
         if "decision" not in row:
             answer = retriever.ask(row["utterance"], room=row.get("context_area"))
             _count(row, answer, counts, misses)
