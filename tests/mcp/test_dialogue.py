@@ -130,6 +130,24 @@ def test_a_question_about_a_device_is_put_to_the_person(
 
 
 @BOTH
+@pytest.mark.parametrize(("answer", "decision"), [("好的", "act"), ("yes", "act"), ("不要", "refuse")])
+def test_what_unlocks_is_confirmed_by_the_person(tmp_path: Path, mode: str, answer: str, decision: str) -> None:
+    questions: list[str] = []
+
+    async def reply(context: Any, params: Any) -> ElicitResult:
+        questions.append(params.message)
+        return ElicitResult(action="accept", content={"answer": answer})
+
+    async def what(client: Client) -> Any:
+        return (await client.call_tool("find_devices", {"text": "打开大门锁"})).structured_content
+
+    with homing.open(tmp_path / "data", embedder=FakeEmbedder()) as app:
+        app.devices.replace({"devices": [{"id": "lock.gate", "name": "大门锁", "type": "lock", "room": "玄关"}]})
+        found = ask(mcp_server(app), mode, what, elicitation_callback=reply)
+    assert (found["decision"], len(questions)) == (decision, 1)
+
+
+@BOTH
 def test_a_client_that_cannot_ask_gets_the_question(server: Any, mode: str) -> None:
     async def what(client: Client) -> Any:
         return (await client.call_tool("find_devices", {"text": "打开灯"})).structured_content

@@ -67,7 +67,7 @@ class BoundTool(LibraryTool):
         request = context.request_context.request
         first: CallToolResult = await anyio.to_thread.run_sync(self.fn, arguments, request)
         asked = first.structured_content or {}
-        if asked.get("decision") != "ask" or not asked.get("question"):
+        if asked.get("decision") not in ("ask", "confirm") or not asked.get("question"):
             return first
         reply = await self._reply(asked["question"], context)
         if not isinstance(reply, ElicitResult):
