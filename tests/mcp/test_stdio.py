@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,23 @@ def test_what_was_remembered_outlives_the_process(server: StdioServerParameters)
     call(server, "remember", text="会议改到周四下午三点", id="meeting")
     found = data_of(call(server, "recall", query="when is the meeting"))["hits"]
     assert found[0]["id"] == "meeting"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_its_input_is_open(data: Path, number: signal.Signals) -> None:
+    process = start_python(
+        ["-c", RUN, "mcp", "--data", str(data)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    process.stdin.flush()
+    assert process.stdout.readline()
+    process.send_signal(number)
+    assert process.wait(300) == 128 + number
+    process.stdin.close()
+    process.stdout.close()
 
 
 def test_an_error_of_the_tool_leaves_the_server_running(server: StdioServerParameters) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ STDOUT, STDERR = 1, 2
 
 
 def serve(app: Homing) -> None:
-    """Answer requests on standard input until it ends.
+    """Answer requests on standard input until it ends, or until the process is told to end.
 
     Only answers go to standard output: whatever else writes there, in Python or below it, is led to standard error,
     from the first line of this function until the process ends.
@@ -50,10 +51,21 @@ def serve(app: Homing) -> None:
 async def _serve(server: MCPServer[Any], app: Homing) -> None:
     async with anyio.create_task_group() as beside:
         beside.start_soon(anyio.to_thread.run_sync, _warm, app)
+        beside.start_soon(_end_when_told, app)
         handlers = server._lowlevel_server
         options = handlers.create_initialization_options(NotificationOptions(resources_changed=True))
         async with stdio_server() as (read, write):
             await handlers.run(read, write, options)
+        beside.cancel_scope.cancel()
+
+
+async def _end_when_told(app: Homing) -> None:
+    """End at Ctrl-C or SIGTERM. Whoever reads standard input cannot be woken, so nobody waits for that thread."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            await anyio.to_thread.run_sync(app.close)
+            sys.stderr.flush()
+            os._exit(128 + number)
 
 
 def _embed_what_waits(app: Homing) -> None:
