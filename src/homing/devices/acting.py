@@ -149,9 +149,11 @@ class Acting:
             state.last
         )
         known = [self.home.placed[device_id] for device_id in kept if device_id in self.home.placed]
-        if not known:
+        # 只留厨房的灯: beside a whole room stand the other rooms, and its devices do not say of which kind the rest is.
+        whole_room = any(self.home.in_place(item) for item in ir.scope_exclude)
+        if not known or (whole_room and ir.type_hint is None):
             return _undone("ask", ir, "unknown_device", what=ir.type_word or ir.raw)
-        if not ir.scope_include:
+        if not ir.scope_include and not whole_room:
             around = {room} if room else {placed.room for placed in known if placed.room}
             ids = ids & frozenset().union(*(self.home.in_place(place) or set() for place in around if place))
         types = {placed.type for placed in known}

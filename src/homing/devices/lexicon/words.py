@@ -46,7 +46,7 @@ EXCEPT_OPEN = _split(
     "只要留 就留 仅保留 仅留",
     "except, except for, but not, other than, apart from, excluding, besides, aside from, all but, but leave, leave, "
     "but keep, and keep, keep, and leave, everything but, without, not including, and not, "
-    "leave only, only leave, keep only, only keep",
+    "leave only, only leave, keep only, only keep, leave just, just leave, keep just, just keep",
 )
 EXCEPT_CLOSE = _split("以外 之外 外 除外 以外的 之外的", "excepted, excluded, alone, untouched")
 
@@ -157,7 +157,7 @@ STATE_CONCEPTS: dict[str, frozenset[str]] = {
 
 ONLY = _split(
     "只留 只剩 只保留 只留下 净系留返 净系留 留返 只要留 就留 仅保留 仅留",
-    "leave only, only leave, keep only, only keep",
+    "leave only, only leave, keep only, only keep, leave just, just leave, keep just, just keep",
 )
 """Exclusions that say what becomes of the rest: it goes off."""
 
