@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
@@ -305,18 +303,3 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         read_file(tmp_path / "pipe.txt")
     with pytest.raises(InvalidArgument, match="filename"):
         read_file(b"text")
-
-
-def test_without_the_libraries_text_is_read_and_the_extra_is_named() -> None:
-    code = (
-        "import sys\n"
-        "for name in ('pypdf', 'docx', 'openpyxl', 'lxml'): sys.modules[name] = None\n"
-        "from homing.errors import MissingExtra\n"
-        "from homing.files import read_file\n"
-        "print(read_file(b'text', 'a.txt').text)\n"
-        "for name in ('a.pdf', 'a.docx', 'a.xlsx', 'a.epub'):\n"
-        "    try: read_file(b'%PDF-', name)\n"
-        "    except MissingExtra as error: print(error.details['extra'])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["text", *["files"] * 4]

@@ -15,7 +15,7 @@ from homing.documents.writing import Saved
 from homing.engine import Engine
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
-from homing.errors import FileUnreadable, InvalidArgument, MissingExtra, NotFound
+from homing.errors import FileUnreadable, InvalidArgument, NotFound
 from homing.files import SUFFIXES, TEXT_SUFFIXES, Limits, read_file
 from homing.progress import Progress
 from homing.records import Hit, Retrieved
@@ -217,7 +217,7 @@ def import_folder(
         name = path.relative_to(folder.resolve()).as_posix()
         try:
             read = read_file(path, limits=limits)
-        except (FileUnreadable, NotFound, MissingExtra, InvalidArgument) as error:
+        except (FileUnreadable, NotFound, InvalidArgument) as error:
             skipped.append(SkippedFile(name, error.code, error.message))
             continue
         saved = save(name, read.text)

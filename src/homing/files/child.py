@@ -7,6 +7,7 @@ Where a system cannot fork, a new interpreter reads one file from its standard i
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -20,10 +21,10 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, Any
 
-from homing.errors import FileDamaged, FileTooCostly, HomingError, MissingExtra
+from homing.errors import FileDamaged, FileTooCostly, HomingError
 from homing.files.docx import read_docx
 from homing.files.epub import read_epub
-from homing.files.file_text import MIB, FileText, Format, Limits, library
+from homing.files.file_text import MIB, FileText, Format, Limits
 from homing.files.pdf import read_pdf
 from homing.files.xlsx import read_xlsx
 from homing.progress import Progress
@@ -32,6 +33,7 @@ Reader = Callable[[bytes, str, Limits, Progress], FileText]
 READERS: Mapping[Format, Reader] = {"pdf": read_pdf, "docx": read_docx, "xlsx": read_xlsx, "epub": read_epub}
 """Of the formats that are not plain text."""
 LIBRARIES: Mapping[Format, str] = {"pdf": "pypdf", "docx": "docx", "xlsx": "openpyxl", "epub": "lxml.etree"}
+"""What the helper imports before it forks, once: it costs more than most files."""
 FORMATS: tuple[Format, ...] = tuple(READERS)
 
 ORDER = struct.Struct("!cBQ")
@@ -76,12 +78,7 @@ def serve(descriptor: int) -> None:
 def _fork(
     form: Format, number: int, wire: socket.socket, running: dict[int, tuple[int, socket.socket]], own: tuple[int, int]
 ) -> None:
-    try:
-        library(LIBRARIES[form])
-    except MissingExtra as error:
-        send(wire.sendall, error_message(error))
-        wire.close()
-        return
+    importlib.import_module(LIBRARIES[form])
     pid = os.fork()
     if pid:
         running[pid] = (number, wire)

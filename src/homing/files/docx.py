@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from homing.files.archive import Archive, damaged
-from homing.files.file_text import BETWEEN, Counter, FileText, Limits, library
+from homing.files.file_text import BETWEEN, Counter, FileText, Limits
 from homing.progress import Progress
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -25,7 +25,8 @@ _HEADING = re.compile(r"(?:heading|标题|標題)\s*(\d)", re.IGNORECASE)
 
 def read_docx(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """The text of a document with its footnotes at the end; headings become those of Markdown."""
-    docx = library("docx")
+    import docx
+
     Archive(content, filename, limits).refuse_entities()
     counter = Counter(filename, "characters", limits.characters)
     with damaged(filename):
@@ -40,10 +41,11 @@ def read_docx(content: bytes, filename: str, limits: Limits, progress: Progress)
 
 
 def _footnotes(document: Any) -> Iterator[Any]:
-    parse = library("docx.oxml").parse_xml
+    from docx.oxml import parse_xml
+
     for relation in document.part.rels.values():
         if not relation.is_external and relation.reltype.rpartition("/")[2] in ("footnotes", "endnotes"):
-            yield parse(relation.target_part.blob)
+            yield parse_xml(relation.target_part.blob)
 
 
 def _level(style: str | None) -> int:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from homing.errors import FileDamaged, FileEncrypted
 from homing.files.archive import Archive, damaged, refuse_entities
-from homing.files.file_text import Counter, FileText, Limits, joined, library
+from homing.files.file_text import Counter, FileText, Limits, joined
 from homing.progress import Progress
 from homing.text.decoding import NotText, decode_any
 
@@ -36,7 +36,6 @@ _PREAMBLE = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 def read_epub(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """Every chapter that the spine of the book names; navigation pages and pictures are left out."""
-    library("lxml.etree")
     archive = Archive(content, filename, limits)
     locked = _locked(archive)
     chapters: list[tuple[str, str]] = []
@@ -91,7 +90,8 @@ def _tree(archive: Archive, name: str) -> Any:
         )
     content = archive.read(name)
     refuse_entities(content, name, archive.filename)
-    etree = library("lxml.etree")
+    from lxml import etree
+
     with damaged(archive.filename):
         return etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
 
@@ -132,7 +132,8 @@ def title_and_text(page: bytes) -> tuple[str, str]:
 
 def _page_tree(page: bytes) -> Any:
     """Strictly as XML where it is, because `<title/>` swallows the page in HTML; else as HTML with its mistakes."""
-    etree = library("lxml.etree")
+    from lxml import etree
+
     text = _PREAMBLE.sub("", decode_any(page).text).replace("\0", "")
     # A book speaks of &nbsp; without saying what it is; the characters themselves need no declaration.
     spelled = re.sub(r"&(?!(?:amp|lt|gt|quot|apos);)\w{1,32};", lambda found: html.unescape(found[0]), text)

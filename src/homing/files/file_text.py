@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from homing.errors import FileTooLarge, MissingExtra
+from homing.errors import FileTooLarge
 
 Format = Literal["txt", "md", "pdf", "docx", "xlsx", "epub"]
 
@@ -97,19 +96,3 @@ class Counter:
                 f"{self._filename} has more than {self._limit:,} {self._what}; split it into smaller files",
                 details={"limit": self._limit, "of": self._what},
             )
-
-
-def library(name: str) -> Any:
-    """A module by its name. Raises MissingExtra where it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise missing_library(name) from error
-
-
-def missing_library(name: str) -> MissingExtra:
-    """The error where a library is not installed."""
-    return MissingExtra(
-        f"{name.partition('.')[0]} is not installed; install it with: pip install 'homing[files]'",
-        details={"extra": "files"},
-    )

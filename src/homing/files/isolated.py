@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
 import json
 import os
 import signal
@@ -20,8 +19,8 @@ from typing import Any
 
 from homing import errors
 from homing.errors import FileDamaged, FileUnreadable, HomingError
-from homing.files.child import FORMATS, KILL, LENGTH, LIBRARIES, ORDER, READ, too_costly
-from homing.files.file_text import MIB, FileText, Format, Limits, Part, missing_library
+from homing.files.child import FORMATS, KILL, LENGTH, ORDER, READ, too_costly
+from homing.files.file_text import MIB, FileText, Format, Limits, Part
 from homing.progress import IsCanceled, Progress
 
 LOOK_UP = 0.1
@@ -37,10 +36,8 @@ def read_isolated(
     """The text of a file, read by a process that has the budgets of `limits`.
 
     It is killed when `progress` raises, or `canceled` says so. Raises FileUnreadable in one of its kinds, FileTooCostly
-    where a budget was used up, MissingExtra, errors.Canceled.
+    where a budget was used up, errors.Canceled.
     """
-    if importlib.util.find_spec(LIBRARIES[form].partition(".")[0]) is None:
-        raise missing_library(LIBRARIES[form])
     header = {"format": form, "filename": filename, "limits": asdict(limits)}
     asked = json.dumps(header, ensure_ascii=False).encode(errors="surrogatepass")
     request = b"".join((LENGTH.pack(len(asked)), asked, LENGTH.pack(len(content)), content))

@@ -9,7 +9,7 @@ from typing import Any
 
 from homing.errors import FileDamaged, FileEncrypted, FileWithoutText
 from homing.files.archive import damaged
-from homing.files.file_text import Counter, FileText, Limits, joined, library
+from homing.files.file_text import Counter, FileText, Limits, joined
 from homing.progress import Progress
 from homing.text.decoding import without_surrogates
 
@@ -29,7 +29,8 @@ def read_pdf(content: bytes, filename: str, limits: Limits, progress: Progress) 
 
     A file whose owner only forbids printing or copying is read; one that asks for a password is not.
     """
-    pypdf = library("pypdf")
+    import pypdf
+
     if b"%PDF-" not in content[:1024]:
         raise FileDamaged(f"{filename} does not begin like a PDF; was it copied completely?")
     with damaged(filename):

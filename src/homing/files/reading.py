@@ -94,8 +94,7 @@ def read_file(
     so does `canceled`, which is asked while nothing happens.
 
     Raises FileUnreadable, in one of its kinds: UnsupportedFile, FileEncrypted, FileWithoutText, FileTooLarge,
-    FileTooCostly, FileUnsafe, FileDamaged; NotFound where there is no such file; MissingExtra where a library is not
-    installed.
+    FileTooCostly, FileUnsafe, FileDamaged; NotFound where there is no such file.
     """
     limits = limits or Limits()
     if isinstance(source, bytes):

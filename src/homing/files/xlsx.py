@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any
 
 from homing.files.archive import Archive, damaged
-from homing.files.file_text import Counter, FileText, Limits, joined, library
+from homing.files.file_text import Counter, FileText, Limits, joined
 from homing.progress import Progress
 
 # Hiding openpyxl's warnings about styles changes a list that all threads share; one at a time may do so.
@@ -20,7 +20,8 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def read_xlsx(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """The sheets that have something in them, with what formulas last came to."""
-    openpyxl = library("openpyxl")
+    import openpyxl
+
     Archive(content, filename, limits).refuse_entities()
     with _ONE_AT_A_TIME, warnings.catch_warnings(), damaged(filename):
         warnings.simplefilter("ignore")
