@@ -23,9 +23,9 @@ from homing.stores.registry import open_store
 from homing.stores.store import MultiUserStore, SearchOptions, Store
 from homing.vectors import Matrix, Scale, Vector, as_vector, normalise
 
-Place = Homing | Store | str | Path
+Place = Homing | Store | str | Path | None
 """An open app, a store, the address of a store (`sqlite:///…`, `lance://…`, `postgresql://…`, a path ending in `.db`),
-or a data folder."""
+or a data folder; None is that of the user."""
 Filter = Mapping[str, Any]
 """A tree of conditions on metadata, as `stores.filters` reads it."""
 
@@ -55,11 +55,14 @@ class OpenCollection:
     def open(
         cls, place: Place, name: str, embedder: EmbeddingProvider | None = None, *, embeds: bool = True
     ) -> OpenCollection:
-        """A collection somewhere. A folder has one model for all it holds, so an app that is open brings its own.
+        """A collection somewhere; without a place, in the data folder of the user.
+
+        A folder has one model for all it holds, so an app that is open brings its own.
 
         Unless it `embeds`, texts have the vectors that they bring, and no others.
         """
-        if isinstance(place, str | Path) and "://" not in str(place) and not str(place).endswith(".db"):
+        is_folder = isinstance(place, str | Path) and "://" not in str(place) and not str(place).endswith(".db")
+        if place is None or (isinstance(place, str | Path) and is_folder):
             app = open_app(place, embedder=embedder)
             opened = cls.open(app, name, embeds=embeds)
             opened.close = app.close

@@ -1,6 +1,6 @@
 """The long-term memory of LangGraph agents, kept by Homing: durable, bilingual, found by words at once.
 
-    store = HomingStore("data")
+    store = HomingStore()
     graph = builder.compile(store=store)
 
 Needs the extra `langgraph`.
@@ -62,7 +62,7 @@ class HomingStore(BaseStore):
 
     def __init__(
         self,
-        place: Place = "data",
+        place: Place = None,
         embedding: Any = None,
         *,
         collection: str = "langgraph",

@@ -158,6 +158,15 @@ def test_a_model_that_is_away_costs_vectors_and_never_texts(
     again.close()
 
 
+def test_without_a_place_it_is_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMING_DATA", str(tmp_path / "home"))
+    texts = HomingVectorStore(FakeEmbedder(64))
+    texts.add_texts(["他守着灯塔"], ids=["a"])
+    texts.close()
+    with homing.open(embedder=FakeEmbedder(64)) as app:
+        assert [hit.id for hit in app.search("灯塔", "langchain")] == ["a"]
+
+
 def test_it_opens_what_is_there(tmp_path: Path) -> None:
     with homing.open(tmp_path / "data", embedder=FakeEmbedder(64)) as app:
         HomingVectorStore(place=app, collection="notes").add_texts(["他守着灯塔"], [{"by": "ann"}], ids=["a"])
@@ -169,7 +178,7 @@ def test_it_opens_what_is_there(tmp_path: Path) -> None:
     texts.close()
     assert store.ids("langchain") == ["x"], "a store that was given stays open"
     store.close()
-    for wrong in (3, None, object()):
+    for wrong in (3, b"data", object()):
         with pytest.raises(InvalidArgument, match="data folder"):
             HomingVectorStore(FakeEmbedder(64), wrong)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """LangChain on Homing: a vector store, hybrid retrievers of one user's rows, embeddings, and tools for agents.
 
-    texts = HomingVectorStore(place="data")
+    texts = HomingVectorStore()
     texts.add_texts(["收到货后七天内可以申请退款。"])
     texts.similarity_search("怎么申请退款")
 

@@ -35,7 +35,7 @@ class HomingVectorStore(VectorStore):
     def __init__(
         self,
         embedding: Any = None,
-        place: Place = "data",
+        place: Place = None,
         *,
         collection: str = "langchain",
         mode: Mode = "hybrid",
