@@ -1,4 +1,4 @@
-"""The development set: 497 sentences to three homes, in five kinds of speech, with what each of them means."""
+"""The development set: 546 sentences to three homes, in five kinds of speech, with what each of them means."""
 
 from __future__ import annotations
 

@@ -6,24 +6,25 @@ Nothing acts that is no command, was not understood, is forbidden or for another
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from homing.devices.answer import NAME_HIT, Candidate, Decision, DialogueState, Hint, Step, question_for
+from homing.devices.answer import NAME_HIT, Candidate, DialogueState, Step, deed, undone
 from homing.devices.candidates import excluded_by, recall_within, scope_of, type_word
 from homing.devices.home import Home
 from homing.devices.lexicon.actions import CANONICAL, canonical
-from homing.devices.lexicon.things import ALWAYS_ASK
+from homing.devices.lexicon.things import ALWAYS_ASK, ROOM_CONCEPTS
 from homing.devices.lexicon.values import PROPERTY_TYPES, PROPERTY_WORDS
 from homing.devices.matching import filter_by_capability, fit, own_commands, shares_words, takes_values
 from homing.devices.query import LAST_MENTIONED, REST, QueryIR, SpokenValue
-from homing.devices.risk import needs_confirmation
+from homing.devices.risk import OPENS, gives_water, needs_confirmation
 from homing.devices.similarity import SimilarityFunc, command_meaning, meaning_of
-from homing.devices.vocabulary import is_chinese, spoken
+from homing.devices.vocabulary import is_chinese, singular, spoken
 
 NOT_SWITCHED = (ALWAYS_ASK - {"oven"}) | {"cover", "scene", "script", "vacuum", "lawn_mower", "drying_rack"}
 """What a sentence must name to move: "everything" does not mean them."""
 SCENES = frozenset({"scene", "script"})
+MEASURES_AIR = frozenset({"climate", "sensor", "weather"})
+"""What tells how warm a room is; an oven tells how warm it is itself."""
 _ALL = re.compile(r"\b(?:all|every|each|everything|others?|rest)\b|所有|全|都|其|每|各|晒|除")
 _EVERYWHERE = re.compile("所有|全部|每|家|整|一切|统统|通通|各")
 
@@ -39,32 +40,38 @@ class Acting:
     def step(self, ir: QueryIR, state: DialogueState, room: str | None, *, confirmed: bool = False) -> Step:
         """What one command comes to, said in this room after what was said before; `confirmed` by the speaker."""
         if ir.mood in ("statement", "quotation"):
-            return _undone("refuse", ir, "not_a_command")
+            return undone("refuse", ir, "not_a_command")
         if ir.negated or ir.deferred:
-            return _undone("refuse", ir, "negated" if ir.negated else "deferred")
+            return undone("refuse", ir, "negated" if ir.negated else "deferred")
         if ir.mood == "question" and "query" not in meaning_of(ir.action).concepts:
             ir = ir.model_copy(update={"action": CANONICAL["query"][0 if is_chinese(ir.raw) else 1], "value": None})
         ir = ir if ir.action else self._implied(ir)
         if not ir.action:
             known = ir.type_hint is not None or bool(ir.name_hint and self.home.names.find(ir.name_hint))
-            return _undone("ask" if known and ir.mood == "command" else "refuse", ir, "not_understood")
+            return undone("ask" if known and ir.mood == "command" else "refuse", ir, "not_understood")
         if REST in ir.references and "here" in ir.references and room:
             away = ir.model_copy(update={"references": (), "scope_exclude": (room,), "quantifier": "except"})
             return self.step(away, state, room, confirmed=confirmed)
         place_needed = "here" in ir.references and not ir.scope_include
+        if place_needed and room is None and ir.mood == "complaint":
+            ir, place_needed = ir.model_copy(update={"references": ()}), False
         if place_needed and room is None:
-            return _undone("ask", ir, "unknown_room", what="这里" if is_chinese(ir.raw) else "here")
+            return undone("ask", ir, "unknown_room", what="这里" if is_chinese(ir.raw) else "here")
         scoped = ir.model_copy(update={"scope_include": (room,)}) if place_needed and room else ir
         if ir.mood == "complaint" and room and not scoped.scope_include:
             scoped = ir.model_copy(update={"scope_include": (room,)})
         scope = scope_of(self.home, scoped)
         for place in scope.unknown_places:
-            near = self.home.vocabulary.near_places(place) or [known.name for known in self.home.rooms]
-            return _undone("ask", ir, "unknown_room", what=place, offers=near)
+            near = self.home.vocabulary.near_places(place) or self.home.vocabulary.rooms_of_a_kind(place)
+            near = near or [known.name for known in self.home.rooms]
+            return undone("ask", ir, "unknown_room", what=place, offers=near)
         for stranger in scope.unknown_exclusions:
-            return _undone("ask", ir, "unknown_device", what=stranger, offers=self._near(stranger))
+            return undone("ask", ir, "unknown_device", what=stranger, offers=self._near(stranger))
         if REST in ir.references:
             return self._rest(scoped, state, room, scope.ids, confirmed)
+        ways_in = self._ways_in(scoped, scope.ids)
+        if ways_in:
+            return self._decide(scoped, ways_in, False, confirmed)
         if "clean" in meaning_of(ir.action).concepts and scoped.scope_include:
             return self._clean(scoped, scope.ids, confirmed)
         implied = ir.type_hint is not None and ir.type_word is None and ir.name_hint is None and not ir.scope_include
@@ -94,12 +101,12 @@ class Acting:
         candidates = self._recall(scoped, room, scope.ids)
         if not candidates:
             if ir.mood == "complaint":
-                return _undone("refuse", ir, "not_a_command")
+                return undone("refuse", ir, "not_a_command")
             what = ir.name_hint or ir.type_word or self._kind(ir) or ir.raw
             where = "、".join(scoped.scope_include) if is_chinese(ir.raw) else ", ".join(scoped.scope_include)
             near = self._near(ir.name_hint)
             idle = "query" in meaning_of(ir.action).concepts and not (near or ir.type_hint or scoped.scope_include)
-            return _undone("refuse" if idle else "ask", ir, "unknown_device", what=what, where=where, offers=near)
+            return undone("refuse" if idle else "ask", ir, "unknown_device", what=what, where=where, offers=near)
         group = bool(scoped.scope_include) or self._in_room(candidates, room)
         return self._decide(scoped, candidates, group, confirmed)
 
@@ -152,15 +159,21 @@ class Acting:
         # 只留厨房的灯: beside a whole room stand the other rooms, and its devices do not say of which kind the rest is.
         whole_room = any(self.home.in_place(item) for item in ir.scope_exclude)
         if not known or (whole_room and ir.type_hint is None):
-            return _undone("ask", ir, "unknown_device", what=ir.type_word or ir.raw)
+            return undone("ask", ir, "unknown_device", what=ir.type_word or ir.raw)
         if not ir.scope_include and not whole_room:
             around = {room} if room else {placed.room for placed in known if placed.room}
-            ids = ids & frozenset().union(*(self.home.in_place(place) or set() for place in around if place))
+            near = ids & frozenset().union(*(self.home.in_place(place) or set() for place in around if place))
+        else:
+            near = ids
         types = {placed.type for placed in known}
         plain = ir.model_copy(update={"references": (), "quantifier": "all", "name_hint": None})
         if plain.type_hint is None:
             plain = plain.model_copy(update={"type_hint": sorted(types)[0]})
-        return self._decide(plain, recall_within(self.home, plain, ids - kept), True, confirmed)
+        found = recall_within(self.home, plain, near - kept)
+        if not found and ir.scope_exclude and room is None:
+            # 只留玄关灯, the only lamp there: the rest is elsewhere.
+            found = recall_within(self.home, plain, ids - kept)
+        return self._decide(plain, found, True, confirmed)
 
     def _clean(self, ir: QueryIR, ids: frozenset[str], confirmed: bool) -> Step:
         """清扫厨房: the robot goes where it is told, wherever it stands; one that cannot be told must stand there."""
@@ -179,15 +192,27 @@ class Acting:
             return self._decide(area, told, bool(there), confirmed)
         if not there:
             what = ir.type_word or self._kind(ir) or ir.raw
-            return _undone("ask", ir, "unknown_device", what=what, where=", ".join(ir.scope_include))
+            return undone("ask", ir, "unknown_device", what=what, where=", ".join(ir.scope_include))
         return self._decide(plain, there, True, confirmed)
 
-    def _only_ones(self, ir: QueryIR) -> list[Candidate]:
-        """回去充电, "disarm": what only one kind of device does needs no name."""
-        if not meaning_of(ir.action).concepts & {"dock", "arm", "disarm"}:
+    def _ways_in(self, ir: QueryIR, ids: frozenset[str]) -> list[Candidate]:
+        """Open the garage: of a garage, the door is meant, and nothing else that is in it."""
+        said = [ROOM_CONCEPTS.get(spoken(place)) for place in ir.scope_include]
+        if said != ["garage"] or ir.type_hint or ir.value or not meaning_of(ir.action).concepts & {"open", "close"}:
             return []
-        types = ("vacuum", "lawn_mower", "alarm")
+        placed = [self.home.placed[device_id] for device_id in sorted(ids)]
+        doors = [door.device for door in placed if door.type == "cover" and door.classes & OPENS]
+        return [Candidate(door, 0.8, explanation="is the way in") for door in doors]
+
+    def _only_ones(self, ir: QueryIR) -> list[Candidate]:
+        """回去充电, "disarm", 浇水: what only one kind of device does needs no name."""
+        does = meaning_of(ir.action).concepts | (meaning_of(ir.raw).concepts & {"water"})
+        if not does & {"dock", "arm", "disarm", "water"}:
+            return []
+        types = ("valve", "switch") if "water" in does else ("vacuum", "lawn_mower", "alarm")
         ids = [device_id for name in types for device_id in sorted(self.home.by_type.get(name, ()))]
+        if "water" in does:
+            ids = [device_id for device_id in ids if gives_water(self.home.placed[device_id])]
         return self._able(ir, [Candidate(self.home.placed[i].device, 0.7) for i in ids])
 
     def _refer(self, ir: QueryIR, state: DialogueState, room: str | None, ids: frozenset[str], confirmed: bool) -> Step:
@@ -200,7 +225,7 @@ class Acting:
             if word is not None and room is not None:
                 plain = ir.model_copy(update={"references": ()})
                 return self._decide(plain, self._recall(plain, room, ids), True, confirmed)
-            return _undone("ask", ir, "no_reference")
+            return undone("ask", ir, "no_reference")
         found = [
             Candidate(self.home.placed[i].device, 0.9, (NAME_HIT,), explanation="was last mentioned") for i in last
         ]
@@ -213,26 +238,26 @@ class Acting:
         able = self._able(ir, members)
         if not able:
             names = [candidate.device.name for candidate in candidates]
-            return _undone("refuse", ir, "no_matching_command", what="、".join(names[:3]) or ir.raw, offers=names)
+            return undone("refuse", ir, "no_matching_command", what="、".join(names[:3]) or ir.raw, offers=names)
         able = _best_tier(ir, able)
         expanded = len(members) > len(candidates)
         if len(able) > 1 and not expanded and not self._may_act_on_all(ir, able, group):
             if ir.quantifier == "any":
                 able = able[:1]
             else:
-                return _undone("ask", ir, "multiple_close_matches", offers=self._distinct_names(able), candidates=able)
+                return undone("ask", ir, "multiple_close_matches", offers=self._distinct_names(able), candidates=able)
         if "query" in meaning_of(ir.action).concepts:
             return Step(ir, "answer", tuple(able))
         if _lacks_value(ir, able):
-            return _undone("ask", ir, "missing_value", candidates=able)
+            return undone("ask", ir, "missing_value", candidates=able)
         for candidate in able:
             allowed = _refused_value(ir, candidate)
             if allowed is not None:
-                return _undone("refuse", ir, "value_out_of_range", what=allowed, candidates=able)
+                return undone("refuse", ir, "value_out_of_range", what=allowed, candidates=able)
         if ir.mood == "complaint" and not confirmed:
-            return _undone("ask", ir, "complaint", what=self._told(ir, able), candidates=able)
+            return undone("ask", ir, "complaint", what=self._told(ir, able), candidates=able)
         if not confirmed and (not _is_plain(ir, able) or any(self._risky(candidate) for candidate in able)):
-            return _undone("confirm", ir, "confirm", what=self._told(ir, able), candidates=able)
+            return undone("confirm", ir, "confirm", what=self._told(ir, able), candidates=able)
         return Step(ir, "act", tuple(able))
 
     def _risky(self, candidate: Candidate) -> bool:
@@ -247,8 +272,8 @@ class Acting:
         command = able[0].command
         if command is not None and not does & {"set", "up", "down"}:
             does = command_meaning(command).concepts & does or command_meaning(command).concepts or does
-        verb = canonical(does, PROPERTY_WORDS.get(ir.property or ""), ir.property, chinese) or ir.action
-        return f"{verb}{listed}" if chinese else f"{verb} {listed}"
+            does = does - {"on", "off"} if self._type(able[0]) in ("cover", "valve", "lock") else does
+        return deed(does, ir, listed, chinese)
 
     def _able(self, ir: QueryIR, candidates: list[Candidate]) -> list[Candidate]:
         able = filter_by_capability(candidates, ir, similarity_func=self.similar, threshold=self.threshold)
@@ -261,7 +286,9 @@ class Acting:
             return []
         # A state can be read without a command for it, from a device that has what is asked for.
         types = PROPERTY_TYPES.get(ir.property or "", frozenset())
-        return [candidate for candidate in candidates if not types or self._type(candidate) in types]
+        able = [candidate for candidate in candidates if not types or self._type(candidate) in types]
+        of_air = [candidate for candidate in able if self._type(candidate) in MEASURES_AIR]
+        return of_air if untyped and ir.property == "temperature" and of_air else able
 
     def _means_everything(self, ir: QueryIR, candidate: Candidate) -> bool:
         """Turning everything off closes no curtain and unlocks no door; opening everything opens covers, no lights."""
@@ -324,9 +351,16 @@ class Acting:
 
 def _is_plain(ir: QueryIR, able: list[Candidate]) -> bool:
     """Whether it has the form of a command, and a verb that is known, or that the command has in its words."""
+    clear = ir.clear or _by_words_of_the_name(ir, able)
     if meaning_of(ir.action).concepts:
-        return ir.clear
-    return ir.clear and all(c.command is not None and shares_words(ir.action, c.command) for c in able)
+        return clear
+    return clear and all(c.command is not None and shares_words(ir.action, c.command) for c in able)
+
+
+def _by_words_of_the_name(ir: QueryIR, able: list[Candidate]) -> bool:
+    """Both bedside lamps on: the words that nobody else knows are the devices' own."""
+    said = {singular(word) or word for word in spoken(ir.name_hint or "").split()}
+    return bool(said) and all(said <= set(spoken(candidate.device.name).split()) for candidate in able)
 
 
 def _started(ir: QueryIR) -> QueryIR:
@@ -354,19 +388,3 @@ def _lacks_value(ir: QueryIR, able: list[Candidate]) -> bool:
     if "set" not in meaning_of(ir.action).concepts or ir.value is not None:
         return False
     return any(candidate.command is not None and takes_values(candidate.command) for candidate in able)
-
-
-def _undone(
-    decision: Decision,
-    ir: QueryIR,
-    hint: Hint,
-    *,
-    what: str = "",
-    where: str = "",
-    offers: Iterable[str] = (),
-    candidates: Iterable[Candidate] = (),
-) -> Step:
-    """A step that confirms, asks or refuses, with what is said to the speaker."""
-    names = tuple(offers)
-    question = question_for(hint, is_chinese(ir.raw), what=what, where=where, offers=names)
-    return Step(ir, decision, tuple(candidates), hint, question, names)

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from homing.devices.device import CommandSpec, Device
+from homing.devices.lexicon.actions import canonical
+from homing.devices.lexicon.values import PROPERTY_WORDS
 from homing.devices.query import Mood, QueryIR
+from homing.devices.vocabulary import is_chinese
 from homing.errors import InvalidArgument
 from homing.records import Mode
 from homing.text.budget import estimate_tokens
@@ -211,6 +214,49 @@ def question_for(hint: Hint, chinese: bool, *, what: str = "", where: str = "", 
     offer = _OFFER[language].format(names=names) if offers else ""
     place = (f"“{where}”里" if chinese else f" in “{where}”") if where else ""
     return _QUESTIONS[hint][language].format(what=what, where=place, offer=offer).strip()
+
+
+def undone(
+    decision: Decision,
+    ir: QueryIR,
+    hint: Hint,
+    *,
+    what: str = "",
+    where: str = "",
+    offers: Iterable[str] = (),
+    candidates: Iterable[Candidate] = (),
+) -> Step:
+    """A step that confirms, asks or refuses, with what is said to the speaker."""
+    names = tuple(offers)
+    question = question_for(hint, is_chinese(ir.raw), what=what, where=where, offers=names)
+    return Step(ir, decision, tuple(candidates), hint, question, names)
+
+
+def deed(does: frozenset[str], ir: QueryIR, names: str, chinese: bool) -> str:
+    """What would be done, to stand in a question: 解锁大门; unlock Front Door; set the temperature of Oven to 180°."""
+    words = PROPERTY_WORDS.get(ir.property or "")
+    verb = canonical(does, None, ir.property, chinese) or ir.action
+    if not does & {"set", "up", "down"}:
+        return f"{verb}{names}" if chinese else f"{verb} {names}"
+    bare = (does & {"up", "down"} and ir.property == "brightness") or words is None
+    value = _spoken_value(ir)
+    if chinese:
+        what = names if bare or words is None else f"{names}的{words[0]}"
+        if value:
+            return f"把{what}{'设为' if 'set' in does else verb} {value}"
+        return f"{verb}{what}"
+    what = names if bare or words is None else f"the {words[1]} of {names}"
+    joint = "to" if "set" in does else "by"
+    return f"{verb} {what} {joint} {value}" if value else f"{verb} {what}"
+
+
+def _spoken_value(ir: QueryIR) -> str:
+    if ir.value is None:
+        return ""
+    if ir.value.number is None:
+        return ir.value.text or ir.value.extreme or ""
+    space = " " if ir.value.unit == "K" else ""
+    return f"{ir.value.number:g}{space}{ir.value.unit or ''}"
 
 
 def render(answer: Answer, *, form: Literal["yaml", "json"] = "yaml", max_tokens: int = 800) -> str:

@@ -30,14 +30,20 @@ _DEGREES = _said("设置温度", "set temperature", type="float", unit=("°C", "
 _TEMPERATURE = {**_DEGREES, "value_range": (0, 110)}
 _MODE = _said("设置模式", "set mode", type="enum")
 _MODES = {"cool": "制冷", "heat": "制热", "dry": "除湿"}
+_FAN_MODE = _said(
+    *("设置风速", "set fan speed"),
+    type="enum",
+    value_list={"low": "低", "medium": "中", "high": "高", "auto": "自动"},
+)
 _SWITCHED = {"turn_on": _ON, "turn_off": _OFF}
 _SWITCHED_TYPES = (
-    "switch", "air_purifier", "dehumidifier", "camera", "projector", "range_hood", "kettle", "oven", "coffee_machine",
+    "switch", "dehumidifier", "camera", "projector", "range_hood", "kettle", "coffee_machine",
     "rice_cooker", "washer", "dryer", "dishwasher", "siren", "aroma_diffuser",
     "stove", "air_fryer", "fireplace", "microwave",
 )  # fmt: skip
 
 _BY_TYPE: dict[str, dict[str, _Fields]] = {
+    **dict.fromkeys(_SWITCHED_TYPES, _SWITCHED),
     "light": {
         **_SWITCHED,
         "toggle": _said("切换开关状态", "toggle"),
@@ -49,11 +55,7 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
         **_SWITCHED,
         "set_temperature": _TEMPERATURE,
         "set_hvac_mode": {**_MODE, "value_list": {**_MODES, "fan_only": "送风", "auto": "自动"}},
-        "set_fan_mode": _said(
-            *("设置风速", "set fan speed"),
-            type="enum",
-            value_list={"low": "低", "medium": "中", "high": "高", "auto": "自动"},
-        ),
+        "set_fan_mode": _FAN_MODE,
     },
     "fan": {**_SWITCHED, "set_percentage": _said("设置风速", "set fan speed", **_PERCENT)},
     "cover": {**_OPENING, "stop": _said("停止移动", "stop"), "set_position": _POSITION},
@@ -88,9 +90,16 @@ _BY_TYPE: dict[str, dict[str, _Fields]] = {
     },
     "humidifier": {**_SWITCHED, "set_humidity": _said("设置湿度", "set humidity", **_PERCENT)},
     "water_heater": {**_SWITCHED, "set_temperature": _TEMPERATURE},
+    "air_purifier": {
+        **_SWITCHED,
+        "set_mode": {
+            **_MODE,
+            "value_list": {"auto": "自动", "sleep": "睡眠", "low": "低", "medium": "中", "high": "高"},
+        },
+    },
+    "oven": {**_SWITCHED, "set_temperature": {**_DEGREES, "value_range": (30, 550)}},
     "scene": {"turn_on": _said("激活场景", "activate", "turn on")},
     "script": {"turn_on": _said("运行", "run", "turn on")},
-    **dict.fromkeys(_SWITCHED_TYPES, _SWITCHED),
     "switch": {**_SWITCHED, "toggle": _said("切换开关状态", "toggle")},
 }
 

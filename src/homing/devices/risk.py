@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from homing.devices.device import CommandSpec
@@ -18,6 +19,7 @@ HEATS = frozenset(
 OPENS = frozenset({"garage", "garage_door", "gate", "door"})
 """Classes of covers that let somebody in."""
 _BEGINS = frozenset({"on", "open", "start", "set", "up", "toggle", "unlock", "play"})
+_GAS = re.compile("燃气|瓦斯|煤气|天然气|gas")
 _NOTHING = Vocabulary()
 
 
@@ -34,6 +36,13 @@ def needs_confirmation(placed: PlacedDevice, command: CommandSpec | None) -> boo
     if "lock" in kinds or "valve" in kinds or kinds & HEATS:
         return bool(does & _BEGINS)
     return placed.type == "cover" and bool(placed.classes & OPENS) and bool(does & _BEGINS)
+
+
+def gives_water(placed: PlacedDevice) -> bool:
+    """Whether a garden is watered with it: by its own commands, or a valve that is not of the gas."""
+    if any("water" in command_meaning(command).concepts for command in placed.device.commands):
+        return True
+    return placed.type == "valve" and _GAS.search(spoken(placed.device.name)) is None
 
 
 @lru_cache(maxsize=20_000)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from homing.devices.device import Room
-from homing.devices.lexicon.things import MACHINE_TYPES, ROOM_CONCEPTS, TYPE_WORDS, TypeWord, floor_number
+from homing.devices.lexicon.things import MACHINE_TYPES, ROOM_CONCEPTS, ROOM_KINDS, TYPE_WORDS, TypeWord, floor_number
 from homing.text.folding import fold
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -115,6 +115,11 @@ class Vocabulary:
                 return [floors[ends[concept == "upstairs"]]]
         same = _unique(place for known, place in self.places.items() if concept and ROOM_CONCEPTS.get(known) == concept)
         return same or _unique(place for known, place in self.places.items() if form and (form in known))
+
+    def rooms_of_a_kind(self, word: str) -> list[str]:
+        """The rooms that a word may mean which names none of them: 主卧 and 次卧 for 卧室."""
+        kinds = ROOM_KINDS.get(ROOM_CONCEPTS.get(spoken(word), ""), set())
+        return _unique(place for known, place in self.places.items() if ROOM_CONCEPTS.get(known) in kinds)
 
     def type_word(self, form: str) -> TypeWord | None:
         """What a type word means here."""

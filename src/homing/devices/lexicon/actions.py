@@ -25,11 +25,12 @@ on open     | | | 打开 开启 开 开开 开一开 开打开 开下 开起来 
 on          | | | 点亮 启用 激活 通电 亮起 亮起来 开机 着灯 | activate, enable, fire up
 on start    | | | 启动 |
 off close   | | | 关闭 关掉 关上 关了 关 关一关 关好 关下 闩 闩咗 闩埋 闩返 熄咗 |
+off         | | | 断开 切断 断一下 |
 off         | | | 熄灭 熄 熄掉 灭掉 灭 停用 断电 关机 禁用 熄埋 熄返 | deactivate, disable, kill, douse, extinguish
 open        | | | 拉开 敞开 推开 卷起 伸出 展开 | open, extend, unfold
 open up     | | | 升起 升起来 拉起 升上去 拉起来 |
 close       | | | 拉上 合上 闭上 拉下 合拢 拉埋 遮上 收回 收起 收起来 | close, shut, draw, retract
-close down  | | | 降下 放下 降下来 放下来 |
+close down  | | | 降下 放下 降下来 放下来 落埋 落返 落低 |
 lock        | | | 锁上 上锁 锁好 反锁 锁住 锁定 锁一下 锁起来 锁 锁咗 锁埋 锁返 | lock, lock up, secure
 unlock      | | | 解锁 解除锁定 | unlock
 open unlock | | lock | 开门 开锁 |
@@ -47,16 +48,16 @@ down        | volume | |  | quieter, softer
 up          | | | 再高 再大 再强 |
 down        | | | 再低 再小 再弱 |
 up          | speed | | 加速 快一点 转快一点 快啲 转快点 | faster, speed up
-down        | speed | | 减速 慢一点 转慢一点 慢啲 转慢点 | slower, slow down
+down        | speed | | 减速 慢一点 转慢一点 慢啲 转慢点 | slower, slow, slow down
 up          | | | 调高 调大 升高 提高 增加 增大 加大 开大 开大点 开大一点 调高点 调大点 调高一点 调大一点 调强 |
 up          | | | 校高 校大 校高啲 校大啲 高啲 大啲 大点 高点 加 升 高些 大些 |
 up          | | | 高一点 大一点 上调 | increase, raise, boost, turn up, lift
 down        | | | 调低 调小 降低 减小 减少 关小 关小点 关小一点 调低点 调小点 调低一点 调小一点 调弱 低一点 |
 down        | | | 校低 校细 校低啲 校细啲 低啲 细啲 小点 低点 减 降 低些 小些 |
-down        | | | 小一点 下调 | decrease, lower, reduce, turn down
+down        | | | 小一点 下调 | decrease, lower, reduce, turn down, drop
 set         | | | 调到 调至 调成 调为 设为 设成 设置 设定 设到 设置为 设置成 设置到 设定为 设定成 设定到 调整 |
 set         | | | 调整为 调整到 调整成 调节 调节到 调节为 调节成 改成 改为 换成 变成 变为 切到 切换到 切换成 |
-set         | | | 切换为 开到 关到 定到 定为 校到 校去 校至 转做 转成 转为 换做 较到 校 较 校做 较去 设做 调去 |
+set         | | | 切换为 开到 关到 定到 定为 校到 校去 校至 转做 转成 转为 换做 较到 校 较 校做 较去 设做 调去 设 |
 set         | | | 升到 降到 升高到 降低到 提高到 增加到 减少到 调高到 调低到 调大到 |
 set         | | | 调小到 调亮到 调暗到 拉到 打到 转到 调 | set, change, adjust, make, dim to, brighten to
 pause       | | media_player | 暂停 停一停 停一停先 | pause
@@ -67,13 +68,16 @@ stop        | | | 停止 停下 停下来 停 停一下 终止 中止 取消 | s
 start       | | | 开始 运行 运转 执行 | start, begin, run, launch
 next        | | media_player | 下一首 下一曲 下一个 下一台 下一集 切歌 换一首 换台 下首 下一首歌 跳过 换首歌 |
 next        | | media_player | 下一个节目 下个节目 换个台 转台 下个台 下一个频道 | next, skip, next song, next track
+next        | | media_player | | play the next, play the next song, play the next track, play next, play the next one
 next        | | media_player | | skip to, skip to next, skip this, skip the, next item
 previous    | | media_player | 上一首 上一曲 上一个 上一台 上一集 上首 上一首歌 上一个节目 上个台 上一个频道 |
+previous    | | media_player | | play the previous, play the previous song, play the last song again
 previous    | | media_player | | previous, previous song, previous track, go back, replay, last song, last track
 mute        | | media_player | 静音 消音 闭嘴吧 | mute, silence
 unmute      | | media_player | 取消静音 解除静音 | unmute
 toggle      | | | 切换 翻转 | toggle
 clean       | | vacuum | 打扫 清扫 清洁 扫地 拖地 吸尘 扫 扫一扫 扫个地 扫下 拖个地 去扫 去打扫 | clean, cleaning
+clean       | | vacuum | 打扫卫生 打扫一下卫生 搞卫生 搞下卫生 打扫房间 |
 clean       | | vacuum | | sweep, mop, vacuum, hoover
 mow         | | lawn_mower | 割草 剪草 除草 锄草 割个草 | mow, mowing, mow the lawn, cut the grass, mow the grass
 dock        | | | 回充 返回充电 回去充电 回充电座 回基站 返回基站 返回到基站 回家充电 回到基站 回座 返回充电座 |
@@ -82,6 +86,9 @@ dock        | | | | return to base, go home, return home, go charge, return to d
 dock        | | | | back to its dock, back to the dock, home to charge, to its base, to dock
 arm         | | | 布防 设防 | arm
 disarm      | | | 撤防 解除 解除警报 解除布防 | disarm
+water       | | | 浇水 浇点水 浇浇水 浇个水 浇花 浇浇花 灌溉 | water the plants, water the garden, water the lawn
+water       | | | | water the flowers, water my plants, water the grass, irrigate
+on start    | | oven | 预热 | preheat, pre heat
 on start    | | kettle | 烧水 烧壶水 烧点水 煲水 | boil water, boil some water, boil
 on start    | | rice_cooker | 煮饭 煮个饭 煲饭 | cook rice, cook some rice
 on start    | | coffee_machine | 煮咖啡 冲咖啡 泡咖啡 来杯咖啡 | make coffee, make me a coffee, make a coffee
@@ -94,6 +101,8 @@ on          | | light | | gimme some light, give me light, have some light, some
 query       | | | 查询 查看 查一下 查 看看 看一下 看下 读取 获取 检查 显示 汇报 告诉我 | query, check, read, show, get
 query       | | | | status, report, tell me, state of, value of
 query       | temperature | | 多少度 几度 几多度 多热 多冷 | how hot, how warm, how cold
+query       | temperature | | 热不热 冷不冷 冻唔冻 热唔热 暖不暖 |
+query       | | | 亮不亮 着唔着 |
 query       | brightness | | 多亮 | how bright
 query       | volume | | 多大声 | how loud
 query       | humidity | | 多湿 | how humid
@@ -108,7 +117,7 @@ for _concepts, _property, _type, *_languages in rows(_VERBS):
 
 CARRIERS = frozenset(
     {"turn", "switch", "put", "flip", "get", "power", "bring", "shut", "keep", "leave", "have", "want", "need", "like"}
-    | {"roll", "pull", "crank"}
+    | {"roll", "pull", "crank", "knock", "bump", "nudge"}
 )
 """English verbs that mean nothing until their particle comes: turn … off."""
 
@@ -120,7 +129,9 @@ PARTICLES: dict[str, frozenset[str]] = {
     "down": frozenset({"down", "close"}),
 }
 
-POSITIVE = frozenset({"on", "open", "up", "unlock", "play", "resume", "start", "unmute", "clean", "mow", "arm"})
+POSITIVE = frozenset(
+    {"on", "open", "up", "unlock", "play", "resume", "start", "unmute", "clean", "mow", "water", "arm"}
+)
 NEGATIVE = frozenset({"off", "close", "down", "lock", "pause", "stop", "mute", "dock", "disarm"})
 
 ACCEPTS: dict[str, frozenset[str]] = {
@@ -132,6 +143,7 @@ ACCEPTS: dict[str, frozenset[str]] = {
     "stop": frozenset({"stop", "off", "pause"}),
     "clean": frozenset({"clean", "start", "on"}),
     "mow": frozenset({"mow", "start", "on"}),
+    "water": frozenset({"water", "open", "start", "on"}),
     "play": frozenset({"play", "resume"}),
     "resume": frozenset({"resume", "play", "start"}),
 }
@@ -144,7 +156,7 @@ CANONICAL: dict[str, tuple[str, str]] = {
     "pause": ("暂停", "pause"), "play": ("播放", "play"), "resume": ("继续", "resume"),
     "stop": ("停止", "stop"), "start": ("启动", "start"), "next": ("下一个", "next"),
     "previous": ("上一个", "previous"), "mute": ("静音", "mute"), "unmute": ("取消静音", "unmute"),
-    "toggle": ("切换", "toggle"), "clean": ("打扫", "clean"), "mow": ("割草", "mow"),
+    "toggle": ("切换", "toggle"), "clean": ("打扫", "clean"), "mow": ("割草", "mow"), "water": ("浇水", "irrigate"),
     "dock": ("回充", "return to base"),
     "arm": ("布防", "arm"), "disarm": ("撤防", "disarm"), "query": ("查询", "query"),
 }  # fmt: skip

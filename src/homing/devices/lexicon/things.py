@@ -62,7 +62,7 @@ class TypeWord:
 _TYPES = """
 light | 灯 电灯 灯光 灯具 灯泡 照明 灯饰 灯带 灯条 灯仔 | light, lamp, lighting, bulb, light bulb
 switch | 开关 | switch
-switch:outlet | 插座 插头 排插 插排 | outlet, plug, socket, smart plug, power strip
+switch:outlet | 插座 插头 排插 插排 电源 | outlet, plug, socket, smart plug, power strip
 climate:ac,thermostat | 空调 空调机 冷气 冷气机 冷暖机 分体机 | ac, a c, air conditioner, air conditioning, aircon
 climate:ac,thermostat | | air con
 climate:thermostat,ac,heater | 温控器 恒温器 温控 | thermostat, climate
@@ -195,6 +195,9 @@ ROOM_CONCEPTS: dict[str, str] = {}
 
 for _concept, *_languages in rows(_ROOMS):
     ROOM_CONCEPTS.update(dict.fromkeys(words(*_languages), _concept))
+
+ROOM_KINDS = {"bedroom": {"master bedroom", "second bedroom"}, "outside": {"garden", "patio", "balcony"}}
+"""Words for rooms of a kind, which name none of them."""
 
 LOOKS_LIKE_ROOM = re.compile(
     r".+(?:室|房|厅|房间|廊|院|楼|层|卧|吧台|角落)$|.+ (?:room|bedroom|bathroom|floor|hall|wing)$"

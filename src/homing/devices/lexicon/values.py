@@ -12,7 +12,7 @@ brightness | light | 亮度 光亮度 明暗 | brightness, light level, dimness
 temperature | climate sensor water_heater weather refrigerator oven | 温度 气温 室温 | temperature, temp, setpoint
 color | light | 颜色 色彩 | color, colour, hue
 color_temperature | light | 色温 冷暖 | color temperature, colour temperature, color temp
-volume | media_player | 音量 声音 响度 | volume, sound, loudness
+volume | media_player | 音量 声音 响度 声 | volume, sound, loudness
 position | cover valve | 位置 开合度 开度 百分比 | position
 speed | fan air_purifier climate range_hood | 风速 风量 转速 档位 风力 速度 | speed, fan speed
 humidity | humidifier dehumidifier sensor | 湿度 | humidity
@@ -79,7 +79,13 @@ def _values(table: str) -> dict[str, str]:
 
 
 COLORS = {**_values(_COLORS), "warm white": "warm white", "cool white": "cool white"}
-MODES = _values(_MODES)
+_SPOKEN_MODES = {"cool": "cool", "heat": "heat", "dry": "dry", "fan": "fan_only", "fan only": "fan_only"}
+MODES = {
+    **_values(_MODES),
+    **{f"{said} mode": value for said, value in _SPOKEN_MODES.items()},
+    **{f"{said}档": value for said, value in _values(_MODES).items() if len(said) == 2 and not said.isascii()},
+    "fan only": "fan_only",
+}
 
 EXTREMES: dict[str, str] = dict.fromkeys(
     (

@@ -61,6 +61,7 @@ HERE = _split(
     "here, in here, this room, this space, the room, my room, our room, this area, over here, in this room, room",
 )
 WHOLE = _split(
+    "室内 屋内 "
     "家里 全家 全屋 整个家 屋子里 家中 整屋 整个房子 所有房间 每个房间 各个房间 全部房间 家里所有 到处 家 屋企 "
     "成间屋 全宅 整栋 "
     "哪个房间 哪间房 哪些房间",
@@ -103,11 +104,12 @@ FILLER = _split(
     "你好 您好 您 您的 去 来 只 仅 请问 弄 搞 还 一键 唔该 唔该晒 帮手 咗 佢 返 呗 咯 喽 嘞 哇 呐 啫 喇 㗎 啩 咩 "
     "先 啲 一阵 而家 即刻 可唔可以 "
     "得唔得 好唔好 拜托你 来个 来一个 来点 个 自己 也 给 帮帮我 同学 你帮我 你去 你来 你给我 统统 太 不错 好 嘛 "
-    "哎 诶 欸 那 有 少少 嚟听 来听 嚟 睇 得闲 有空 喇喇 顺手",
+    "哎 诶 欸 那 有 少少 嚟听 来听 嚟听下 嚟听吓 来听听 听听 嚟 睇 得闲 有空 喇喇 顺手",
     "the, please, tell, ask, to, my, our, your, for me, can you, could you, would you, will you, i want, i want to, "
     "i would like, i would like to, i need, i need to, i, you, me, hey, hi, ok, okay, now, right now, immediately, "
     "just, kindly, thanks, thank you, make sure, ensure, let, is, are, be, to be, want to, we, us, so, really, "
     "go ahead and, would you mind, want, need, like, um, uh, well, that is, currently, quickly, a bit, a little, "
+    "a touch, a notch, a tad, "
     "a little bit, bit, slightly, some more, more, please can you, please could you, hello, want you to, again, "
     "there, will, only, anything, back, nothing else, and nothing else, maybe, actually, sorry, wait, i am, "
     "i will, ones, one, "
@@ -124,6 +126,7 @@ QUESTION = _HOW_MANY | _split(
     "what is, what are, what, is it, are they, which, how many, how much, is, are, is there, are there, does, do, "
     "did, tell me if, tell me whether, whether, if there are, do i have, was, were, has, have, where, where is, "
     "who, why, "
+    "finish, finished, done, ready, "
     "what time, the time, what day, how are you, weather",
 )
 STATES: dict[str, str] = {
@@ -167,7 +170,7 @@ MEDIA = _split(
 )
 """What a player plays: "pause the movie" names no device."""
 MORE = _split("再 再多 多", "more, further, another, percent more")
-LITTLE = _split("一点 一些 点儿 少少", "a bit, a little, a little bit, bit, slightly")
+LITTLE = _split("一点 一些 点儿 少少", "a bit, a little, a little bit, bit, slightly, a touch, a notch, a tad")
 
 CORRECTION = _split(
     "不 不对 不是 算了 等等 等一下 没事 错了 说错了 取消",

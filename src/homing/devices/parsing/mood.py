@@ -30,10 +30,11 @@ _REQUESTS = _any_of(
 _ASKS = _any_of(
     r"^(?:(?:so|and|but|hey|ok|D) )*(?:what|which|who|whose|why|when|where|how|is|are|am|was|were|do(?! not)|does|did|"
     r"has|have(?! the| all| D)|had|should|shall|may|might|(?:can|could|would|will)(?! you| we)|any)(?: |$)",
+    r"\bcheck that\b",
     r"\b(?:tell me|know|see|check|find out|wonder\w*|ask) (?:if|whether|what|which|how|who|why|where|when)\b",
     r"\b(?:how many|how much|whether)\b",
     r"吗|么(?:$|\?)|是不是|是否|有没有|有冇|系咪|是咪|会不会|几(?!乎)|多少|哪(?!.{0,2}都)|谁(?!都)|什么(?!都)|为何|怎|咋|如何|啥(?!都)|乜(?!都)|点解|点样|边(?:个|度|盏|间)|"
-    r"何时|多久|有任何|D(?:能|可以)V吗|干嘛|干啥|干吗|做乜|([VSD])(?:不|没|唔)\1|(?:没|没有|未|(?<!要)不|冇)[啊呀呢]?$|V了不",
+    r"何时|多久|有任何|D(?:能|可以)V吗|干嘛|干啥|干吗|做乜|(\w)(?:不|没|唔)\1|(?:没|没有|未|(?<!要)不|冇)[啊呀呢]?$|V了不",
 )
 _ABOUT_SOMETHING_ELSE = _any_of(
     r"^(?:(?:so|and|but) )?(?:who|whose|when|how (?:do|can|should|to|come)|should|shall|can i|could i|may|"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from homing.devices.lexicon.actions import Action, canonical
 from homing.devices.lexicon.complaints import COMPLAINT_END
+from homing.devices.lexicon.idioms import plainly
 from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
 from homing.devices.parsing.clauses import Clause, clauses
 from homing.devices.parsing.mood import is_deferred, quotes_a_command
@@ -22,22 +22,6 @@ SURE, PARTLY, LOST = 0.85, 0.6, 0.3
 MAX_CHARACTERS = 500
 """Characters of the longest sentence that is read. A longer text is no command, and half of it might mean another."""
 
-IDIOMS = (
-    (
-        re.compile(
-            r"\b(?:send|return|take|bring|get) (.+?) (?:back )?"
-            r"(?:home|to (?:the |its |his |her )?(?:base|dock|station|charger)|to charge)\b"
-        ),
-        r"dock \1",
-    ),
-    (re.compile(r"(?:让|叫|请)(.{1,8}?)(?:回家|回去|返屋企)[吧啊呀啦]?$"), r"\1回充"),
-    (re.compile(r"(\d+(?:\.\d+)? ?(?:%|percent)) (?:open|opened|up)\b"), r"\1"),
-    (re.compile(r"\bput (.+?) (?:in|into|on) (\w+) mode\b"), r"set \1 to \2 mode"),
-    (re.compile("廿"), "二十"),
-    (re.compile("卅"), "三十"),
-)
-"""English verbs that stand around their object, written as one."""
-
 SWITCHING = frozenset({"on", "off", "open", "close", "up", "down", "start"})
 
 
@@ -46,9 +30,7 @@ def parse_rules(text: str, vocabulary: Vocabulary) -> list[QueryIR]:
     form = spoken(text)
     if len(form) > MAX_CHARACTERS:
         return [QueryIR(raw=text, confidence=LOST)]
-    form = COMPLAINT_END.sub(r"\g<0>,", form)
-    for pattern, plain in IDIOMS:
-        form = pattern.sub(plain, form)
+    form = plainly(COMPLAINT_END.sub(r"\g<0>,", form))
     tokens = with_title(_shared_heads(_with_a_verb(form, vocabulary), vocabulary), form, text)
     if quotes_a_command(text) and not any(token.property == "title" for token in tokens):
         return [QueryIR(raw=text, mood="quotation", confidence=LOST)]
@@ -115,7 +97,10 @@ def _commands(clause: Clause, form: str) -> list[SpokenCommand]:
     elif action is None and clause.only:
         action = Action(frozenset({"off"}))
     elif action is not None and not values and clause.little and _moves_a_cover(action, clause):
-        action = Action(frozenset({"up" if "open" in action.concepts else "down"}), "position")
+        action = Action(frozenset({"up" if action.concepts & {"open", "up"} else "down"}), "position")
+    elif action is not None and not values and action.concepts <= {"up", "down"} and is_chinese(form):
+        # 窗帘开大点 is a little more; "raise the blinds" raises them.
+        action = replace(action, property="position") if _moves_a_cover(action, clause) else action
     made = []
     for value in values or (None,):
         property_name = _property(clause, action, value)
@@ -135,13 +120,13 @@ def _joined(actions: list[Action]) -> Action | None:
         return None
     weak = {"query", "set"}
     strong = [action for action in actions if not action.concepts <= weak] or actions
-    if "stop" in strong[0].concepts or len(strong) == 1:
+    if strong[0].concepts & {"stop", "pause"} or len(strong) == 1:
         first = strong[0]
     else:
         first = replace(strong[0], concepts=strong[0].concepts | strong[1].concepts)
     implied = [action for action in actions if action.property] or [first]
     types = [action for action in actions if action.type] or [first]
-    return replace(first, property=implied[0].property, type=types[0].type)
+    return replace(first, property=implied[0].property, type=types[-1].type)
 
 
 def _values_or_words(
@@ -209,7 +194,8 @@ def _moves_a_cover(action: Action, clause: Clause) -> bool:
     if action.concepts <= {"open", "close"}:
         return True
     kinds = [token.type or (kind_in(token.name) or (None,))[0] for token in clause.objects]
-    return bool(action.concepts & {"open", "close"}) and any(kind and kind.types == {"cover"} for kind in kinds)
+    moves = action.concepts & {"open", "close", "up", "down"}
+    return action.property is None and bool(moves) and any(kind and kind.types == {"cover"} for kind in kinds)
 
 
 def _only_a_place(clause: Clause) -> bool:
@@ -225,8 +211,9 @@ def _meaning(
     """A value makes a command a setting; a property alone asks for it."""
     if value is not None and (action is None or action.concepts & SWITCHING or action.concepts <= {"set"}):
         direction = action.concepts & {"up", "down"} if action is not None else frozenset[str]()
-        if action is not None and clause.more and action.concepts & {"open", "close"}:
-            direction = frozenset({"up" if "open" in action.concepts else "down"})
+        if action is not None and action.concepts & {"open", "close"}:
+            # 放下来一半 says how far, 再放下来一半 by how much.
+            direction = frozenset({"up" if "open" in action.concepts else "down"} if clause.more else ())
         if direction and value.number is not None and not clause.to_value:
             return Action(direction, property_name, action.type if action else None)
         return Action(frozenset({"set"}), property_name, action.type if action else None)

@@ -26,6 +26,9 @@ _ANYTHING = frozenset(
 )
 
 
+_FOR_LISTENING = frozenset({"嚟听", "嚟听下", "嚟听吓", "来听", "来听听", "听听", "please", "吧"})
+
+
 def with_title(tokens: list[Token], form: str, raw: str) -> list[Token]:
     """The tokens with the title as one value, of the property `title`, where a sentence asks to play one."""
     verbs = [at for at, t in enumerate(tokens) if t.action is not None and t.action.concepts == {"play"}]
@@ -43,6 +46,8 @@ def with_title(tokens: list[Token], form: str, raw: str) -> list[Token]:
         return tokens
     if all(token.is_a(Kind.TYPE) and token.type is not None and "media_player" in token.type.types for token in title):
         return tokens
+    while len(title) > 1 and said[-1].text in _FOR_LISTENING:
+        said, title = said[:-1], [token for token in title if token is not said[-1]]
     first = said[0] if not said[0].text.isascii() or said[0].is_a(Kind.UNKNOWN, Kind.FILLER, Kind.ANY) else title[0]
     value = Token(
         form[first.start : said[-1].end],
