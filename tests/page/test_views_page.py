@@ -232,6 +232,17 @@ def test_a_question_back_can_be_answered_with_a_click(browser: Browser, address:
         assert page.locator(".device.meant").get_attribute("data-device") == "light.bedside"
 
 
+def test_what_a_complaint_offers_is_done_after_a_yes(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/devices?q=卧室太热了") as page:
+        page.wait_for_selector(".step.ask")
+        assert page.locator(".step .mood").inner_text() == "抱怨"
+        assert page.locator(".step header p").inner_text() == "要调低卧室空调的温度吗？"
+        assert page.locator(".device.meant").count() == 0
+        page.get_by_role("button", name="好", exact=True).click()
+        page.wait_for_selector(".step.act")
+        assert page.locator(".device.meant").get_attribute("data-device") == "climate.bedroom"
+
+
 def test_the_map_shows_vectors_by_source_and_the_question_among_them(browser: Browser, address: str) -> None:
     with visit(browser, address, "#/map?q=写海鸟论文的女孩") as page:
         page.wait_for_selector(".map .query")
