@@ -26,7 +26,7 @@ from report import machine, show, write
 RESULTS = Path(__file__).parent / "results" / "ranking.json"
 DEPTH = 30
 """Matches that each leg brings to a search with ten hits."""
-CHOSEN = "(1-cos) exp(-1.25 bm25/mass^0.5 idf1^0.5)"
+CHOSEN = "(1-cos) exp(-1 bm25/mass^0.5 idf1^0.5)"
 """What the product does."""
 Formula = Callable[[Measures], np.ndarray]
 """The higher, the better; of every question and document."""

@@ -29,7 +29,7 @@ from homing.vectors import Fit, Scale, score_of
 DEFAULT_K = 60
 """How little the first places of a ranking stand out; the value of the original paper."""
 
-LIFT = 1.25
+LIFT = 1.0
 """How much evidence shortens the distance; measured, see bench/ranking.py."""
 MIN_CONFIDENCE = 0.125
 """The default cut of answers: one that is less likely to begin with a right hit says nothing."""
