@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Literal
 from zlib import crc32
@@ -209,4 +210,8 @@ def _short_enough(text: str, unit: Block, max_tokens: int) -> Iterator[tuple[int
         ends = sentence_ends(text, unit.start, unit.end)
     else:
         ends = (line.end() for line in _LINE_END.finditer(text, unit.start, unit.end))
-    return cut_long(text, unit.start, unit.end, ends, estimate_tokens, max_tokens)
+    return cut_long(text, unit.start, unit.end, ends, _size, max_tokens)
+
+
+# Who edits a text has the same sentences counted again and again.
+_size = lru_cache(maxsize=1024)(estimate_tokens)
