@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -22,6 +22,9 @@ from homing.vectors import Vector
 
 COUNTED = 10_000
 """How far the records of a pair are counted at least, to see which pair is the rarest."""
+FILTERS_HELD = 32
+NAMED_HELD = 20_000
+"""Filters of a collection whose records are held, and how many records of each at most."""
 REMEMBERED = 1_000
 """Filters whose estimates are kept."""
 
@@ -38,7 +41,10 @@ Binding = str | int | float | bytes
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words."""
+    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words.
+
+    `named` are the records that pass filters which were asked, held for as long as nobody writes.
+    """
 
     id: int
     name: str
@@ -46,6 +52,7 @@ class Collection:
     counters: Counters | None = None
     word_segments: tuple[int, ...] = ()
     word_removals: tuple[int, ...] = ()
+    named: dict[Filter, Keys] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def space(self) -> int | None:
@@ -120,23 +127,29 @@ def conditions(collection: int, asked: Filter, record: str, lead: Has | None = N
         sql += f" AND {record} IN (SELECT record FROM attributes WHERE {_HAS})"
         bindings += _bound(collection, lead)
     for one in asked:
-        if one is not lead:
+        if one != lead:
             part, bound = _condition(collection, one, record)
             sql += f" AND {part}"
             bindings += bound
     return sql, bindings
 
 
-def matching(connection: apsw.Connection, collection: int, asked: Filter, lead: Has | None) -> Keys:
-    """The keys of all records that pass a filter; `lead` is the rarest of its pairs."""
-    if lead is None:
-        rest, bindings = conditions(collection, asked, "r.key")
-        sql = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}"
-        return _keys(rows(connection, sql, (collection, *bindings)))
-    # The others are looked up for what it lets through.
-    rest, bindings = conditions(collection, tuple(one for one in asked if one is not lead), "a.record")
-    sql = f"SELECT DISTINCT a.record FROM attributes a WHERE {_HAS}{rest}"
-    return _keys(rows(connection, sql, (*_bound(collection, lead), *bindings)))
+def matching(connection: apsw.Connection, collection: Collection, asked: Filter, lead: Has | None) -> Keys:
+    """The keys of all records that pass a filter, in order; `lead` is the rarest of its pairs."""
+    found = collection.named.get(asked)
+    if found is None:
+        if lead is None:
+            rest, bindings = conditions(collection.id, asked, "r.key")
+            sql = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}"
+            found = _keys(rows(connection, sql, (collection.id, *bindings)))
+        else:
+            # The others are looked up for what it lets through.
+            rest, bindings = conditions(collection.id, tuple(one for one in asked if one != lead), "a.record")
+            sql = f"SELECT DISTINCT a.record FROM attributes a WHERE {_HAS}{rest}"
+            found = _keys(rows(connection, sql, (*_bound(collection.id, lead), *bindings)))
+        if len(found) <= NAMED_HELD and len(collection.named) < FILTERS_HELD:
+            collection.named[asked] = found
+    return found
 
 
 def passing(connection: apsw.Connection, collection: int, asked: Filter, records: Keys) -> Keys:
@@ -267,7 +280,7 @@ def ids_of(connection: apsw.Connection, collection: Collection, asked: Filter) -
         found = rows(connection, "SELECT id FROM records WHERE collection = ? ORDER BY id", (collection.id,))
     else:
         lead = next((one for one in asked if isinstance(one, Has)), None)
-        keys = json.dumps(matching(connection, collection.id, asked, lead).tolist())
+        keys = json.dumps(matching(connection, collection, asked, lead).tolist())
         sql = "SELECT id FROM records WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
         found = rows(connection, sql, (keys,))
     return [name for (name,) in found]
