@@ -13,7 +13,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from homing.database import Database, Transaction
+from homing.database import Database, Row, Transaction
 from homing.engine.work_state import PROCESS, WorkState, is_gone
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
@@ -120,18 +120,20 @@ class Work(WorkState):
         With `early` also what still rests because it was just written; with `mine` only what this process asked for.
         """
 
-        def work(transaction: Transaction) -> list[Item]:
+        def claimable(transaction: Transaction, most: int) -> list[Row]:
             now = transaction.now()
-            found = transaction.rows(
+            return transaction.rows(
                 "SELECT collection, id, model, ticket, attempts, size FROM work WHERE user_name = $1 "
                 "AND dead = 0 AND (owner = '' OR leased <= $2 OR NOT (owner = ANY($3))) "
                 "AND (due <= $2 OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
                 "ORDER BY priority, queued DESC, id LIMIT $6",
-                *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", count),
+                *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", most),
             )
+
+        def work(transaction: Transaction) -> list[Item]:
             items: list[Item] = []
             total = 0
-            for collection, key, model, ticket, attempts, length in found:
+            for collection, key, model, ticket, attempts, length in claimable(transaction, count):
                 if items and total + length > size:
                     break
                 items.append(Item(collection, key, model, ticket, attempts))
@@ -139,10 +141,16 @@ class Work(WorkState):
             transaction.each(
                 "UPDATE work SET owner = $1, leased = $2 "
                 "WHERE user_name = $3 AND collection = $4 AND id = $5 AND model = $6",
-                [(self._owner, now + self._lease, self._user, one.collection, one.id, one.model) for one in items],
+                [
+                    (self._owner, transaction.now() + self._lease, self._user, one.collection, one.id, one.model)
+                    for one in items
+                ],
             )
             return items
 
+        # Mostly there is nothing: nobody who writes has to wait for that.
+        if not self._database.read(lambda transaction: claimable(transaction, 1)):
+            return []
         return self._database.write(work, SCOPE)
 
     def done(self, items: Sequence[Item]) -> None:
@@ -193,10 +201,12 @@ class Work(WorkState):
         )
 
     def flush(self) -> None:
-        """Make everything due now, also what was postponed or rests."""
+        """Make due now what was postponed; what rests can be claimed `early`."""
         self._database.write(
             lambda transaction: transaction.rows(
-                "UPDATE work SET due = 0 WHERE user_name = $1 AND dead = 0 AND due > $2", self._user, transaction.now()
+                "UPDATE work SET due = 0 WHERE user_name = $1 AND dead = 0 AND error <> '' AND due > $2",
+                self._user,
+                transaction.now(),
             ),
             SCOPE,
         )
