@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -17,7 +17,7 @@ from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT
 from homing.text.folding import Folded, fold
-from homing.text.tokens import CutText, Span, cut, is_character, is_run, matched_terms, tokens
+from homing.text.tokens import CutText, Span, cut, is_character, is_run, matched_terms, merged, tokens
 
 SPARE = 10
 """Hits by words that are looked at beyond those wanted, some of which are not what was asked for."""
@@ -203,33 +203,21 @@ class _Words:
     def found_in(self, text: str) -> tuple[tuple[str, ...], list[Span]]:
         """The words that a text holds, and what to highlight: the phrases, and the other words."""
         given = CutText(text)
-        places = given.spans(self._rest)
+        marked = given.spans(self._rest)
         if self.phrases:
-            places = _merged([*_phrase_places(self.phrases, text), *places])
-        return tuple(given.matched(self._query)), places
+            marked = merged(sorted([*_phrase_places(self.phrases, text), *((one.start, one.end) for one in marked)]))
+        return tuple(given.matched(self._query)), marked
 
 
-def _merged(places: Sequence[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for one in sorted(places, key=lambda span: (span.start, span.end)):
-        if merged and one.start < merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(one.end, merged[-1].end))
-        else:
-            merged.append(one)
-    return merged
-
-
-def _phrase_places(wanted: Sequence[str], text: str) -> list[Span]:
+def _phrase_places(wanted: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
     folded = Folded(text)
     written = folded.text.lower()
-    found: list[Span] = []
     for phrase in wanted:
         # White space and punctuation between the words may differ; the words may not.
         words = [re.escape(word) for word in re.findall(r"\w+|[^\w\s]", Folded(phrase).text.lower())]
         for one in re.finditer(r"[\W_]*?".join(words), written):
             if one.end() > one.start():
-                found.append(Span(*folded.place(one.start(), one.end())))
-    return found
+                yield folded.place(one.start(), one.end())
 
 
 def _joined(text: str) -> str:

@@ -17,9 +17,6 @@ from homing.memory.service import RAGService, RetrieveOptions
 from homing.progress import Progress
 from homing.records import Retrieved
 
-PAGE = 1_000
-"""Texts that are asked for in one transaction."""
-
 
 class Memory(ContentStore):
     """A memory over an engine, whose worker embeds what is remembered and whose `work` says what waits.
@@ -67,15 +64,12 @@ class Memory(ContentStore):
         """
         for name in self.collections:
             self.list_again(name)
-        store, asked = self._store, 0
         if not self._engine.models.embeds:
             return 0
-        total = sum(map(store.pending, self.collections))
+        asked, total = 0, sum(map(self._store.pending, self.collections))
         for name in self.collections:
-            model, after = store.model_of(name), ""
-            while page := store.missing(name, model, after=after, limit=PAGE):
-                self._ask_again(name, page)
-                asked, after = asked + len(page), page[-1]
+            for count in self._engine.collection(name).embed_missing(priority=IMPORT):
+                asked += count
                 if progress is not None:
                     progress(asked, max(asked, total))
         return asked
@@ -98,13 +92,6 @@ class Memory(ContentStore):
             max_tokens=max_tokens,
             enabled=self._enabled,
         )
-
-    def _ask_again(self, name: str, ids: Sequence[str]) -> None:
-        collection = self._engine.collection(name)
-        self._engine.database.write(
-            lambda transaction: collection.embed_again(ids, transaction, priority=IMPORT), collection.scope
-        )
-        collection.notify()
 
     def _check(self, collection: str) -> None:
         if collection not in self.collections:

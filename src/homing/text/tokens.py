@@ -193,6 +193,17 @@ class Span:
     end: int
 
 
+def merged(places: Iterable[tuple[int, int]]) -> list[Span]:
+    """Places in the order of their beginnings, those that overlap as one."""
+    found: list[Span] = []
+    for begin, end in places:
+        if found and begin < found[-1].end:
+            found[-1] = Span(found[-1].start, max(end, found[-1].end))
+        else:
+            found.append(Span(begin, end))
+    return found
+
+
 class CutText:
     """A text that is cut into words once, however often it is compared with a query."""
 
@@ -229,14 +240,8 @@ class CutText:
         pairs that overlap become one place.
         """
         asked = _cut_query(query[:MAX_QUERY])
-        found: list[Span] = []
-        for first, last in sorted([*self._places_of_characters(asked), *self._places_of_words(asked)]):
-            begin, end = self._folded.place(first, last)
-            if found and begin < found[-1].end:
-                found[-1] = Span(found[-1].start, max(end, found[-1].end))
-            else:
-                found.append(Span(begin, end))
-        return found
+        places = sorted([*self._places_of_characters(asked), *self._places_of_words(asked)])
+        return merged(self._folded.place(first, last) for first, last in places)
 
     @cached_property
     def _pieces(self) -> list[str]:
