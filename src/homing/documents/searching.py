@@ -232,11 +232,11 @@ class Snippet:
     highlights: tuple[Span, ...]
 
 
-def snippet(text: str, found: Sequence[Span], length: int = LENGTH) -> Snippet:
-    """About `length` characters of the text around the first place; dots show where it was cut."""
+def snippet(text: str, found: Sequence[Span]) -> Snippet:
+    """About `LENGTH` characters of the text around the first place; dots show where it was cut."""
     start = max(0, found[0].start - BEFORE) if found else 0
-    end = min(len(text), start + length)
-    start = max(0, min(start, end - length))
+    end = min(len(text), start + LENGTH)
+    start = max(0, min(start, end - LENGTH))
     lead, trail = "…" if start else "", "…" if end < len(text) else ""
     # White space becomes blanks one by one, so that places stay where they are.
     shown = _SPACE.sub(" ", text[start:end])

@@ -117,21 +117,10 @@ class Catalog:
 _HAS = "collection = ? AND key = ? AND value IN (SELECT value FROM json_each(?))"
 
 
-def conditions(collection: int, asked: Filter, record: str, lead: Has | None = None) -> tuple[str, list[Binding]]:
-    """`AND …` for each condition of a filter, on the column that holds the key of a record.
-
-    The records of `lead`, one of its pairs, are named beforehand: cheaper to ask, where those are few.
-    """
-    sql, bindings = "", list[Binding]()
-    if lead is not None:
-        sql += f" AND {record} IN (SELECT record FROM attributes WHERE {_HAS})"
-        bindings += _bound(collection, lead)
-    for one in asked:
-        if one != lead:
-            part, bound = _condition(collection, one, record)
-            sql += f" AND {part}"
-            bindings += bound
-    return sql, bindings
+def conditions(collection: int, asked: Filter, record: str) -> tuple[str, list[Binding]]:
+    """`AND …` for each condition of a filter, on the column that holds the key of a record."""
+    found = [_condition(collection, one, record) for one in asked]
+    return "".join(f" AND {sql}" for sql, _ in found), [value for _, bound in found for value in bound]
 
 
 def matching(connection: apsw.Connection, collection: Collection, asked: Filter, lead: Has | None) -> Keys:
