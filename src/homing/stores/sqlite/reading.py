@@ -22,9 +22,9 @@ from homing.vectors import Vector
 
 COUNTED = 10_000
 """How far the records of a pair are counted at least, to see which pair is the rarest."""
-FILTERS_HELD = 32
+FILTERS_HELD = 100
 NAMED_HELD = 20_000
-"""Filters of a collection whose records are held, and how many records of each at most."""
+"""Filters of a collection whose records are held, and how many records of all of them."""
 REMEMBERED = 1_000
 """Filters whose estimates are kept."""
 
@@ -136,8 +136,11 @@ def matching(connection: apsw.Connection, collection: Collection, asked: Filter,
             rest, bindings = conditions(collection.id, tuple(one for one in asked if one != lead), "a.record")
             sql = f"SELECT DISTINCT a.record FROM attributes a WHERE {_HAS}{rest}"
             found = _keys(rows(connection, sql, (*_bound(collection.id, lead), *bindings)))
-        if len(found) <= NAMED_HELD and len(collection.named) < FILTERS_HELD:
-            collection.named[asked] = found
+        held = collection.named
+        if len(held) == FILTERS_HELD or sum(map(len, held.values())) + len(found) > NAMED_HELD:
+            held.clear()
+        if len(found) <= NAMED_HELD:
+            held[asked] = found
     return found
 
 
