@@ -89,6 +89,14 @@ def test_a_phrase_must_stand_as_it_is(book: DocumentService, quoted: str) -> Non
     assert found(book, quoted) == ["他把钥匙放在桌上，转身走进雨里。"]
 
 
+def test_a_misspelt_word_counts_as_what_it_was_read_as(book: DocumentService) -> None:
+    answer = book.search("p", "minister 独角兽", mode="keyword")
+    assert [hit.keywords for hit in answer] == [("minister",)]
+    answer = book.search("p", "ministors 独角兽", mode="keyword")
+    assert dict(answer.corrected) == {"ministor": "minister"}
+    assert [hit.keywords for hit in answer] == [("minister",)]
+
+
 def test_words_in_another_order_are_not_the_phrase(book: DocumentService) -> None:
     assert found(book, "「雨里走进」") == []
     assert found(book, '"ministers three"') == []

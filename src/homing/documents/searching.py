@@ -82,7 +82,7 @@ class Searcher:
             # Some were removed a moment ago: others come in their places.
             found = self._found(query)
             there = self._there(query, found)
-        words = _Words(" ".join([query.text, *found.corrected.values()]))
+        words = _words(query, found)
         page = there[query.offset : query.reach]
         return found.with_hits(
             [_described(hit, chunk, query, words if _by_words(found, hit) else None) for hit, chunk in page]
@@ -96,7 +96,7 @@ class Searcher:
             return found.with_hits(self._by_words(query).hits)
         if found.mode == "semantic":
             # Behind what was found by its meaning stands what waits for its vector and was found by words.
-            words = _Words(query.text)
+            words = _words(query, found)
             return found.with_hits([hit for hit in found if hit.score is not None or words.are_meant_by(hit.text)])
         return found
 
@@ -116,9 +116,10 @@ class Searcher:
 
     def _by_words(self, query: Query) -> Retrieved:
         """What the words of the query find; of that, what has its phrases, and more of a word than one character."""
-        words, first = _Words(query.text), query.reach + SPARE
+        first = query.reach + SPARE
         for limit in (first, first * FURTHER, first * FURTHER**2, MAX_LIMIT):
             found = self._ask(query, "keyword", min(limit, MAX_LIMIT))
+            words = _words(query, found)
             kept = [hit for hit in found if words.are_meant_by(hit.text)]
             # Who has the phrase may stand far down; who has more than single characters stands before who has not.
             further = words.phrases or (kept and kept[-1] is found[-1])
@@ -138,6 +139,11 @@ class Searcher:
             for hit in hits
             if hit.id in known and query.project in (None, known[hit.id].document.project)
         ]
+
+
+def _words(query: Query, found: Retrieved) -> _Words:
+    """The words of a query, and what misspelt ones were read as."""
+    return _Words(" ".join([query.text, *found.corrected.values()]))
 
 
 def _by_words(found: Retrieved, hit: Hit) -> bool:

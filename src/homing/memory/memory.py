@@ -10,7 +10,6 @@ from homing.engine import Engine
 from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
-from homing.errors import InvalidArgument
 from homing.memory.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
 from homing.memory.content import ContentStore, Entry, SessionKey
 from homing.memory.service import RAGService, RetrieveOptions
@@ -46,11 +45,6 @@ class Memory(ContentStore):
     def recall(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
         """What a question is about; see RAGService."""
         return self.service.retrieve(query, options or self._options, **changes)
-
-    def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
-        """The entries that exist, by id."""
-        self._check(collection)
-        return super().get(collection, ids)
 
     def forget(self, collection: str, ids: Sequence[str]) -> int:
         """Delete entries; they are not recalled any more. Returns how many there were."""
@@ -92,7 +86,3 @@ class Memory(ContentStore):
             max_tokens=max_tokens,
             enabled=self._enabled,
         )
-
-    def _check(self, collection: str) -> None:
-        if collection not in self.collections:
-            raise InvalidArgument(f"there is no collection {collection!r}; known: {', '.join(self.collections)}")
