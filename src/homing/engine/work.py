@@ -120,8 +120,7 @@ class Work(WorkState):
         With `early` also what still rests because it was just written; with `mine` only what this process asked for.
         """
 
-        def claimable(transaction: Transaction, most: int) -> list[Row]:
-            now = transaction.now()
+        def claimable(transaction: Transaction, now: float, most: int) -> list[Row]:
             return transaction.rows(
                 "SELECT collection, id, model, ticket, attempts, size FROM work WHERE user_name = $1 "
                 "AND dead = 0 AND (owner = '' OR leased <= $2 OR NOT (owner = ANY($3))) "
@@ -131,9 +130,8 @@ class Work(WorkState):
             )
 
         def work(transaction: Transaction) -> list[Item]:
-            items: list[Item] = []
-            total = 0
-            for collection, key, model, ticket, attempts, length in claimable(transaction, count):
+            items, total, now = list[Item](), 0, transaction.now()
+            for collection, key, model, ticket, attempts, length in claimable(transaction, now, count):
                 if items and total + length > size:
                     break
                 items.append(Item(collection, key, model, ticket, attempts))
@@ -141,15 +139,12 @@ class Work(WorkState):
             transaction.each(
                 "UPDATE work SET owner = $1, leased = $2 "
                 "WHERE user_name = $3 AND collection = $4 AND id = $5 AND model = $6",
-                [
-                    (self._owner, transaction.now() + self._lease, self._user, one.collection, one.id, one.model)
-                    for one in items
-                ],
+                [(self._owner, now + self._lease, self._user, one.collection, one.id, one.model) for one in items],
             )
             return items
 
         # Mostly there is nothing: nobody who writes has to wait for that.
-        if not self._database.read(lambda transaction: claimable(transaction, 1)):
+        if not self._database.read(lambda transaction: claimable(transaction, transaction.now(), 1)):
             return []
         return self._database.write(work, SCOPE)
 
