@@ -1,4 +1,4 @@
-"""How many files and calls of ours a request passes, and how many SQL statements: `python bench/traces.py`.
+"""How many files and calls of ours a request passes: `python bench/traces.py [--files]`, which also lists the files.
 
 Counts calls of functions in `src/homing` and the files they are in, in all threads, with everything warm.
 """
@@ -8,13 +8,12 @@ from __future__ import annotations
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
-
-import apsw
 
 import homing
 from homing.config import Settings
@@ -29,13 +28,12 @@ class Trace:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.files: set[str] = set()
-        self.statements: list[str] = []
+        self.files: Counter[str] = Counter()
 
     def hear(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(SOURCE):
             self.calls += 1
-            self.files.add(frame.f_code.co_filename)
+            self.files[frame.f_code.co_filename.removeprefix(f"{SOURCE}/")] += 1
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -46,7 +44,7 @@ class Trace:
             yield
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
 
 
 def traced(name: str, work: Callable[[], object]) -> None:
@@ -56,11 +54,11 @@ def traced(name: str, work: Callable[[], object]) -> None:
     work()
     legs._pool.cache_clear()
     trace = Trace()
-    hooks = len(apsw.connection_hooks)
     with trace.on():
         work()
     print(f"{name:28} {len(trace.files):4} files {trace.calls:6} calls")
-    assert len(apsw.connection_hooks) == hooks
+    if "--files" in sys.argv:
+        print("".join(f"{calls:8} {file}\n" for file, calls in sorted(trace.files.items())))
 
 
 def main() -> None:
@@ -84,6 +82,13 @@ def main() -> None:
             app.documents.flush()
 
         traced("a save until its vector", save)
+        for name in ("git-commit", "spreadsheet", "translate"):
+            (Path(folder) / "skills" / name).mkdir(parents=True)
+            head = f"---\nname: {name}\ndescription: 提交代码 {name} for a request\n---\n"
+            (Path(folder) / "skills" / name / "SKILL.md").write_text(f"{head}\n# {name}\n\nHow to {name}.\n", "utf-8")
+        app.skills.scan(Path(folder) / "skills")
+        app.engine.flush()
+        traced("find_skills", lambda: app.skills.find_relevant_skills("帮我提交代码", limit=5))
         app.memory.remember("knowledge", "Invoices go out on the first working day.")
         app.engine.flush()
         traced("a recall", lambda: app.memory.recall("when do invoices go out?"))

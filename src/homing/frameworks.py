@@ -182,13 +182,8 @@ class OpenCollection:
         """A store without a database forgets with each process what was still to be embedded: so it is looked for."""
         if self.store.database is not None or not self.engine.models.embeds or not self.store.pending(self.name):
             return
-        collection = self.engine.collection(self.name)
-        # Where no model serves yet nothing has a vector, and of a model that nobody has all are missing.
-        model, after = self.store.model_of(self.name) or "none", ""
-        while page := self.store.missing(self.name, model, after=after):
-            self.engine.database.write(lambda own, page=page: collection.embed_again(page, own), collection.scope)  # type: ignore[misc]
-            after = page[-1]
-        collection.notify()
+        for _ in self.engine.collection(self.name).embed_missing():
+            continue
 
 
 def score_of_hit(hit: Hit) -> float:

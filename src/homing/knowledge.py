@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from homing.documents.records import COLLECTION, Namespace
 from homing.documents.records import COLLECTION as CHUNKS
+from homing.documents.records import Namespace
 from homing.documents.service import DocumentService
 from homing.documents.uploading import PROJECT, FileInfo, Source, Uploaded, file_name
 from homing.embedders.provider import EmbeddingProvider
@@ -57,7 +57,7 @@ class KnowledgeBase:
             store, namespace = store.for_user(user), Namespace(user)
         self.user_id = user_id
         self._store = store
-        self._own = namespace or Namespace(user, f"{COLLECTION}:{user}")
+        self._own = namespace or Namespace(user, f"{CHUNKS}:{user}")
         self._models = as_models(embedder)
         self._options = options or HybridOptions()
         self._limits = limits

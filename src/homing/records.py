@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from homing.vectors import Vector
 
@@ -116,9 +116,12 @@ class Notice:
         return f"{self.zh} / {self.en}"
 
 
+H = TypeVar("H", covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class Retrieved(Sequence[Hit]):
-    """The answer of every search; iterates and indexes like the list of its hits.
+class Found(Sequence[H]):
+    """The answer of a search; iterates and indexes like the list of its hits.
 
     `degraded` is true when a leg failed or was too slow; `reason` is then a stable code (`vector:TIMEOUT`) and `notice`
     says it to a person. `timings` are milliseconds by step. `corrected` are words of the query that no text holds, and
@@ -126,7 +129,7 @@ class Retrieved(Sequence[Hit]):
     cannot be told; `left_out` is how many weaker hits were found and cut.
     """
 
-    hits: tuple[Hit, ...]
+    hits: tuple[H, ...]
     mode: Mode
     degraded: bool = False
     reason: str | None = None
@@ -136,7 +139,7 @@ class Retrieved(Sequence[Hit]):
     confidence: float | None = None
     left_out: int = 0
 
-    def __iter__(self) -> Iterator[Hit]:
+    def __iter__(self) -> Iterator[H]:
         return iter(self.hits)
 
     def __len__(self) -> int:
@@ -144,6 +147,11 @@ class Retrieved(Sequence[Hit]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.hits[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved(Found[Hit]):
+    """The answer of every search for texts."""
 
     def with_hits(self, hits: Sequence[Hit]) -> Retrieved:
         """The same answer with other hits: what a capability does after re-ranking or resolving."""

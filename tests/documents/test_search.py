@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from homing.documents import DocumentService
+from homing.engine import Engine
 from homing.errors import InvalidArgument, ModelNotReady, ProviderUnavailable
+from homing.records import Mode, VectorRecord
+from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from tests.documents.novel import Library, novel, paragraphs
 
@@ -83,6 +87,14 @@ def test_words_are_found_and_marked(book: DocumentService, query: str, part: str
 @pytest.mark.parametrize("quoted", ['"走进雨里"', "「走进雨里」", "“走进雨里”", "『走进雨里』", "「走進雨裡」"])
 def test_a_phrase_must_stand_as_it_is(book: DocumentService, quoted: str) -> None:
     assert found(book, quoted) == ["他把钥匙放在桌上，转身走进雨里。"]
+
+
+def test_a_misspelt_word_counts_as_what_it_was_read_as(book: DocumentService) -> None:
+    answer = book.search("p", "minister 独角兽", mode="keyword")
+    assert [hit.keywords for hit in answer] == [("minister",)]
+    answer = book.search("p", "ministors 独角兽", mode="keyword")
+    assert dict(answer.corrected) == {"ministor": "minister"}
+    assert [hit.keywords for hit in answer] == [("minister",)]
 
 
 def test_words_in_another_order_are_not_the_phrase(book: DocumentService) -> None:
@@ -195,6 +207,44 @@ def test_an_edited_paragraph_is_found_by_its_new_words_only(documents: DocumentS
     documents.save("p", "d", "\n\n".join([*parts, "这里现在写着麒麟。"]))
     assert found(documents, "凤凰") == []
     assert found(documents, "麒麟") == ["这里现在写着麒麟。"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_a_chunk_that_is_removed_during_the_search_leaves_no_gap(tmp_path: Path, mode: Mode) -> None:
+    class Meddling(SqliteStore):
+        """Somebody deletes a document while a search reads what it found."""
+
+        deletes: Callable[[], object] | None = None
+
+        def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
+            read = super().get(collection, ids, embeddings=embeddings)
+            meddle, self.deletes = self.deletes, None
+            if meddle is not None:
+                meddle()
+            return read
+
+    store = Meddling(tmp_path / "homing.db")
+    engine = Engine(store, FakeEmbedder(32))
+    documents = DocumentService(engine)
+    for number in range(6):
+        documents.save("p", f"d{number}", f"灯塔 lighthouse {number}")
+    assert documents.flush(120)
+    first = documents.search("p", "灯塔", mode=mode, top_k=3)[0]
+    store.deletes = lambda: documents.delete("p", first.metadata["document_id"])
+    left = documents.search("p", "灯塔", mode=mode, top_k=3)
+    assert len(left) == 3
+    assert first.id not in [hit.id for hit in left]
+    engine.close()
+    store.close()
+
+
+def test_what_was_found_by_meaning_says_which_words_it_holds_too(documents: DocumentService) -> None:
+    common = [f"灯塔 lighthouse number {number}." for number in range(80)]
+    documents.save("p", "many", "\n\n".join(common))
+    assert documents.flush(120)
+    hits = documents.search("p", "lighthouse 灯塔", top_k=50)
+    assert len(hits) == 50
+    assert {hit.keywords for hit in hits} == {("lighthouse", "灯塔")}
 
 
 def test_wrong_questions_are_refused(documents: DocumentService) -> None:

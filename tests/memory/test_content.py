@@ -110,7 +110,7 @@ def test_reserved_metadata_cannot_be_forged(memory: Parts) -> None:
 
 
 def test_wrong_names_say_what_exists(memory: Parts) -> None:
-    with pytest.raises(InvalidArgument, match="it has: observation, reflection"):
+    with pytest.raises(InvalidArgument, match="known: observation, reflection"):
         memory.memory.list("dreams")
     with pytest.raises(NotFound, match="no entry 'x'"):
         memory.knowledge.update("knowledge", "x", text="y")

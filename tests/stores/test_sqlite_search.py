@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -169,6 +170,19 @@ def test_asking_for_collections_that_do_not_exist_costs_no_memory(store: SqliteS
     for number in range(50):
         assert store.search(f"nowhere {number}", gaussian(1)[0]) == []
     assert store.memory_bytes == 0
+
+
+def test_a_filter_that_was_asked_before_sees_what_others_changed(store: SqliteStore, path: Path) -> None:
+    rows = gaussian(20)
+    made = records(rows)
+    store.upsert(made)
+    asked = {"mod": 3, "even": False}
+    assert names(store, rows[3], pairs=asked) == names(store, rows[3], pairs=asked) == ["000003"]
+    other = SqliteStore(path)
+    other.upsert([replace(made[5], metadata=asked), replace(made[3], metadata={"mod": 3, "even": True})])
+    other.close()
+    assert names(store, rows[3], pairs=asked) == ["000005"]
+    assert names(store, rows[3], pairs={"mod": 3}) == ["000003", "000005"]
 
 
 def test_a_thousand_equal_vectors_are_told_apart_by_id(store: SqliteStore) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from homing.engine import Engine
 from homing.errors import InvalidArgument
@@ -48,10 +47,5 @@ def repair(engine: Engine) -> Repaired:
 
 def _embed_again(engine: Engine) -> int:
     """Ask for the vectors that are missing; returns how many."""
-    count = 0
-    for info in engine.store.collections():
-        collection, after = engine.collection(info.name), ""
-        while info.model and (ids := engine.store.missing(info.name, info.model, after=after)):
-            engine.database.write(partial(collection.embed_again, ids), collection.scope)
-            count, after = count + len(ids), ids[-1]
-    return count
+    served = [info.name for info in engine.store.collections() if info.model]
+    return sum(count for name in served for count in engine.collection(name).embed_missing())

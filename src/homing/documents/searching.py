@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -17,11 +17,10 @@ from homing.errors import InvalidArgument
 from homing.records import Hit, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT
 from homing.text.folding import Folded, fold
-from homing.text.tokens import Span, cut, is_character, is_run, spans, tokens
+from homing.text.tokens import CutText, Span, cut, is_character, is_run, matched_terms, merged, tokens
 
 SPARE = 10
-"""Hits asked for beyond those wanted: a chunk may have been removed a moment ago."""
-MAX_REACH = MAX_LIMIT - SPARE
+"""Hits by words that are looked at beyond those wanted, some of which are not what was asked for."""
 FURTHER = 10
 """How many times more matches are looked through, where too few of them are what was asked for."""
 
@@ -56,8 +55,8 @@ class Query:
         for name, value in (("top_k", self.top_k), ("offset", self.offset)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InvalidArgument(f"{name} is a whole number and not negative; got {value!r}")
-        if self.reach > MAX_REACH:
-            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MAX_REACH} hits can be paged through")
+        if self.reach > MAX_LIMIT:
+            raise InvalidArgument(f"offset + top_k is {self.reach}; at most {MAX_LIMIT} hits can be paged through")
         if self.min_score is not None and not -1 <= self.min_score <= 1:
             raise InvalidArgument(f"min_score is between -1 and 1, or None; got {self.min_score!r}")
 
@@ -77,18 +76,29 @@ class Searcher:
 
     def search(self, query: Query) -> Retrieved:
         """The chunks that a query is about; see `DocumentService.search`."""
+        found = self._found(query)
+        there = self._there(query, found)
+        if len(there) < len(found):
+            # Some were removed a moment ago: others come in their places.
+            found = self._found(query)
+            there = self._there(query, found)
+        words = _words(query, found)
+        page = there[query.offset : query.reach]
+        return found.with_hits(
+            [_described(hit, chunk, query, words if _by_words(found, hit) else None) for hit, chunk in page]
+        )
+
+    def _found(self, query: Query) -> Retrieved:
         if query.mode == "keyword":
-            found = self._by_words(query)
-        else:
-            found = self._ask(query, query.mode, query.reach + SPARE)
-            if found.mode == "keyword":
-                found = self._by_words(query, found)
-            elif found.mode == "semantic":
-                # Behind what was found by its meaning stands what waits for its vector and was found by words.
-                found = found.with_hits([hit for hit in found if hit.score is not None or _is_meant(query, hit)])
-        page = self._there(query, found.hits)[query.offset : query.reach]
-        read = replace(query, text=" ".join([query.text, *found.corrected.values()]))
-        return found.with_hits([_described(hit, chunk, read, by_words=_by_words(found, hit)) for hit, chunk in page])
+            return self._by_words(query)
+        found = self._ask(query, query.mode, query.reach)
+        if found.mode == "keyword":
+            return found.with_hits(self._by_words(query).hits)
+        if found.mode == "semantic":
+            # Behind what was found by its meaning stands what waits for its vector and was found by words.
+            words = _words(query, found)
+            return found.with_hits([hit for hit in found if hit.score is not None or words.are_meant_by(hit.text)])
+        return found
 
     def _ask(self, query: Query, mode: Mode, limit: int) -> Retrieved:
         narrowed = {"project": query.project, "document": query.document}
@@ -98,26 +108,24 @@ class Searcher:
             mode=mode,
             min_score=query.min_score,
             metadata_filter={key: value for key, value in narrowed.items() if value is not None},
+            explains=False,
         )
         return search(
             query.text, self._own.collection, store=self._engine.store, embedder=self._engine.models, options=options
         )
 
-    def _by_words(self, query: Query, begun: Retrieved | None = None) -> Retrieved:
-        """What the words of the query find; of that, what has its phrases, and more of a word than one character.
-
-        `begun` is what they found already, because the model did not answer.
-        """
-        wanted = phrases(query.text)
+    def _by_words(self, query: Query) -> Retrieved:
+        """What the words of the query find; of that, what has its phrases, and more of a word than one character."""
         first = query.reach + SPARE
         for limit in (first, first * FURTHER, first * FURTHER**2, MAX_LIMIT):
-            found = begun if begun and limit == first else self._ask(query, "keyword", min(limit, MAX_LIMIT))
-            kept = [hit for hit in found if _is_meant(query, hit)]
+            found = self._ask(query, "keyword", min(limit, MAX_LIMIT))
+            words = _words(query, found)
+            kept = [hit for hit in found if words.are_meant_by(hit.text)]
             # Who has the phrase may stand far down; who has more than single characters stands before who has not.
-            further = wanted or (kept and kept[-1] is found[-1])
+            further = words.phrases or (kept and kept[-1] is found[-1])
             if len(kept) >= query.reach or len(found) < limit or not further:
                 break
-        return (begun or found).with_hits(kept)
+        return found.with_hits(kept)
 
     def _there(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Hit, FoundChunk]]:
         """The hits whose chunk is still there, with what the document says now."""
@@ -133,30 +141,35 @@ class Searcher:
         ]
 
 
-def _is_meant(query: Query, hit: Hit) -> bool:
-    return holds_all(hit.text, phrases(query.text)) and says_enough(query.text, hit.keywords)
+def _words(query: Query, found: Retrieved) -> _Words:
+    """The words of a query, and what misspelt ones were read as."""
+    return _Words(" ".join([query.text, *found.corrected.values()]))
 
 
 def _by_words(found: Retrieved, hit: Hit) -> bool:
     return found.mode != "semantic" or hit.score is None
 
 
-def _described(hit: Hit, found: FoundChunk, query: Query, *, by_words: bool) -> Hit:
-    """A hit as its document has it now. Places are counted as asked for, and those of highlights in the document."""
-    marked = places(query.text, found.text) if by_words else []
+def _described(hit: Hit, found: FoundChunk, query: Query, words: _Words | None) -> Hit:
+    """A hit as its document has it now, with the words that it was found by, if it was.
+
+    Places are counted as asked for, and those of highlights in the document.
+    """
+    matched, marked = ((), []) if words is None else words.found_in(found.text)
     shown = snippet(found.text, marked)
     wide = query.offsets == "utf-16"
-    length: Callable[[str], int] = utf16_length if wide else len
     start = found.unit + utf16_length(found.before) if wide else found.start
 
     def spans_of(text: str, spans: Sequence[Span], start: int = 0) -> list[list[int]]:
-        return [[start + length(text[: one.start]), start + length(text[: one.end])] for one in spans]
+        if not wide:
+            return [[start + one.start, start + one.end] for one in spans]
+        return [[start + utf16_length(text[: one.start]), start + utf16_length(text[: one.end])] for one in spans]
 
     metadata = {
         "document_id": found.document.id,
         "project_id": found.document.project,
         "start_offset": start,
-        "end_offset": start + length(found.text),
+        "end_offset": start + (utf16_length(found.text) if wide else len(found.text)),
         "updated_at": found.updated,
         "pending": hit.pending,
         "snippet": shown.text,
@@ -164,54 +177,53 @@ def _described(hit: Hit, found: FoundChunk, query: Query, *, by_words: bool) -> 
         "highlights": spans_of(found.text, marked, start),
         **({"part": hit.metadata["part"]} if hit.metadata.get("part") else {}),
     }
-    return replace(hit, text=found.text, metadata=metadata)
+    return replace(hit, text=found.text, metadata=metadata, keywords=matched)
 
 
-def phrases(query: str) -> list[str]:
-    """What stands in quotes in a query: "…", “…”, 「…」 or 『…』. A quote that is not closed quotes nothing."""
-    return [found for one in _QUOTED.finditer(query) if tokens(found := next(filter(None, one.groups())))]
+class _Words:
+    """The words of a query: its phrases, which stand in quotes ("…", “…”, 「…」 or 『…』), and the rest.
+
+    A quote that is not closed quotes nothing.
+    """
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        quoted = [next(filter(None, one.groups())) for one in _QUOTED.finditer(query)]
+        self.phrases = [one for one in quoted if tokens(one)]
+        self._rest = _QUOTED.sub(" ", query) if self.phrases else query
+        self._has_runs = any(is_run(piece) for piece in cut(fold(query)))
+
+    def are_meant_by(self, text: str) -> bool:
+        """Whether every phrase stands in the text, and more than single characters of longer Chinese words.
+
+        Phrases stand word by word; case, width and traditional characters do not matter. 独 in 独自 is not 独角兽.
+        """
+        if self.phrases:
+            written = _joined(text)
+            if not all(_joined(one) in written for one in self.phrases):
+                return False
+        if not self._has_runs:
+            return True
+        return any(len(one) > 1 or not is_character(fold(one)) for one in matched_terms(self._query, text))
+
+    def found_in(self, text: str) -> tuple[tuple[str, ...], list[Span]]:
+        """The words that a text holds, and what to highlight: the phrases, and the other words."""
+        given = CutText(text)
+        marked = given.spans(self._rest)
+        if self.phrases:
+            marked = merged(sorted([*_phrase_places(self.phrases, text), *((one.start, one.end) for one in marked)]))
+        return tuple(given.matched(self._query)), marked
 
 
-def holds_all(text: str, wanted: Sequence[str]) -> bool:
-    """Whether every phrase stands in the text, word by word; case, width and traditional characters do not matter."""
-    written = _joined(text)
-    return all(_joined(one) in written for one in wanted)
-
-
-def says_enough(query: str, matched: Sequence[str]) -> bool:
-    """Whether more than single characters of longer Chinese words matched: 独 in 独自 is not 独角兽."""
-    if any(len(one) > 1 or not is_character(fold(one)) for one in matched):
-        return True
-    return not any(is_run(piece) for piece in cut(fold(query)))
-
-
-def places(query: str, text: str) -> list[Span]:
-    """What to highlight: the phrases where there are any, and the other words of the query."""
-    wanted = phrases(query)
-    rest = _QUOTED.sub(" ", query) if wanted else query
-    found = [*_phrase_places(wanted, text), *(spans(rest, text) if rest.strip() else [])]
-    merged: list[Span] = []
-    for one in sorted(found, key=lambda span: (span.start, span.end)):
-        if merged and one.start < merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(one.end, merged[-1].end))
-        else:
-            merged.append(one)
-    return merged
-
-
-def _phrase_places(wanted: Sequence[str], text: str) -> list[Span]:
-    if not wanted:
-        return []
+def _phrase_places(wanted: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
     folded = Folded(text)
     written = folded.text.lower()
-    found: list[Span] = []
     for phrase in wanted:
         # White space and punctuation between the words may differ; the words may not.
         words = [re.escape(word) for word in re.findall(r"\w+|[^\w\s]", Folded(phrase).text.lower())]
         for one in re.finditer(r"[\W_]*?".join(words), written):
             if one.end() > one.start():
-                found.append(Span(*folded.place(one.start(), one.end())))
-    return found
+                yield folded.place(one.start(), one.end())
 
 
 def _joined(text: str) -> str:
@@ -226,11 +238,11 @@ class Snippet:
     highlights: tuple[Span, ...]
 
 
-def snippet(text: str, found: Sequence[Span], length: int = LENGTH) -> Snippet:
-    """About `length` characters of the text around the first place; dots show where it was cut."""
+def snippet(text: str, found: Sequence[Span]) -> Snippet:
+    """About `LENGTH` characters of the text around the first place; dots show where it was cut."""
     start = max(0, found[0].start - BEFORE) if found else 0
-    end = min(len(text), start + length)
-    start = max(0, min(start, end - length))
+    end = min(len(text), start + LENGTH)
+    start = max(0, min(start, end - LENGTH))
     lead, trail = "…" if start else "", "…" if end < len(text) else ""
     # White space becomes blanks one by one, so that places stay where they are.
     shown = _SPACE.sub(" ", text[start:end])

@@ -7,6 +7,7 @@ import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from homing.documents import archive
 from homing.documents.archive import Row
@@ -18,6 +19,7 @@ from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument
 from homing.files import Limits, read_file
 from homing.progress import IsCanceled, Progress, no_progress
+from homing.stores.store import missing_pages
 
 Source = str | os.PathLike[str] | bytes
 """A file: its path, or its content."""
@@ -151,12 +153,7 @@ class Uploader:
         store, collection = self._engine.store, self._own.collection
         if not store.pending(collection):
             return
-        model, after = store.model_of(collection), ""
-        if not model:
-            yield from store.ids(collection)
-        while model and (page := store.missing(collection, model, after=after)):
-            yield from page
-            after = page[-1]
+        yield from chain.from_iterable(missing_pages(store, collection, store.model_of(collection)))
 
     def _info(self, row: Row, lacking: Mapping[str, object]) -> FileInfo:
         about = SourceFile.read(row.about)

@@ -141,7 +141,7 @@ class LocalProvider:
     def _folder(self) -> ModelFolder:
         return ModelFolder.read(self._path)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`local/<model>@<dimensions>`; from a model's second version on, `local/<model>:<version>@<dimensions>`."""
         return self._folder.identity

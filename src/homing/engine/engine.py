@@ -9,7 +9,8 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from homing.database import Database, Transaction
 from homing.embedders.provider import EmbeddingProvider
@@ -20,7 +21,7 @@ from homing.engine.worker import Worker, WorkerOptions
 from homing.errors import EmbeddingError, InvalidArgument, StoreError
 from homing.records import VectorRecord
 from homing.stores.registry import open_store
-from homing.stores.store import MultiUserStore, Store
+from homing.stores.store import MultiUserStore, Store, missing_pages
 from homing.text.tokens import tokens_ahead
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,15 @@ class Collection:
         """Ask for vectors of texts that are there already."""
         if self._engine.models.embeds:
             self._engine.work.add(transaction, self.name, dict.fromkeys(ids, 0), priority=priority)
+
+    def embed_missing(self, *, priority: int = INTERACTIVE) -> Iterator[int]:
+        """Ask for every vector that is missing of the model that serves the collection; says of each page how many."""
+        store = self._engine.store
+        for page in missing_pages(store, self.name, store.model_of(self.name)):
+            asked = partial(self.embed_again, page, priority=priority)
+            self._engine.database.write(asked, self.scope)
+            self.notify()
+            yield len(page)
 
     def notify(self) -> None:
         """Tell the worker that a transaction with something to embed was committed."""

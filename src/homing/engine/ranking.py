@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from homing.errors import InvalidArgument
 from homing.stores.store import Measured, Words
@@ -81,8 +82,7 @@ def rrf(rankings: Sequence[Ranking], *, k: int = DEFAULT_K) -> list[Fused]:
     return sorted(fused, key=lambda one: (-one.score, one.id))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its similarity in [-1, 1]; without a cosine, the share of the query that it covers."""
 
     id: str

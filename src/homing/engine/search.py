@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.ranking import DEFAULT_K, MIN_SCORE, Ranking, confidence, is_silent, rank, rrf, score
+from homing.engine.ranking import DEFAULT_K, MIN_SCORE, Ranked, Ranking, confidence, is_silent, rank, rrf, score
 from homing.engine.source import ModelsInUse, Nearest, Source, StoreSource, as_models, measured
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_leg, run_legs
@@ -50,6 +50,8 @@ class HybridOptions:
 
     `fusion="evidence"` measures what only one leg found by the other, too, and ranks by both measures (`ranking`);
     `fusion="rrf"` ranks by the places in the lists of the legs that answered, weighed, and knows nothing else.
+
+    `explains` is whether hits say which words of the query they hold; who shows only some of them can do that later.
     """
 
     limit: int = 10
@@ -62,6 +64,7 @@ class HybridOptions:
     rrf_k: int = DEFAULT_K
     deadline: float = 5.0
     depth: int | None = None
+    explains: bool = True
 
     def __post_init__(self) -> None:
         if self.limit < 0:
@@ -134,11 +137,11 @@ def fused(source: Source, options: HybridOptions, outcomes: Outcomes) -> Retriev
     """What the legs found as one page of hits, with the times that this took."""
     started = time.perf_counter()
     answer = Answer(source, options, *found_by(outcomes))
-    places = answer.places()
-    hits, measuring = answer.hits(places), answer.timings["similarity_ms"]
+    ranked = answer.ranked()
+    hits, measuring = answer.hits(answer.page(ranked)), answer.timings["similarity_ms"]
     spent = (time.perf_counter() - started) * 1000
     timings = {"fusion_ms": spent - measuring, "similarity_ms": measuring}
-    sure = answer.confidence(places)
+    sure = answer.confidence(ranked)
     return Retrieved(hits, answer.mode, timings=timings, corrected=answer.corrected, confidence=sure)
 
 
@@ -212,27 +215,37 @@ class Answer:
             return "keyword"
         return "hybrid" if self.words is not None and self.options.mode == "hybrid" else "semantic"
 
-    def places(self) -> list[_Place]:
-        """All that was found, the best first."""
+    def ranked(self) -> list[Ranked]:
+        """All that was found, the best first, where both measures decide; without vectors by how much of the query each
+        covers, which means the same everywhere."""
+        if self.mode == "semantic" or self._is_by_places:
+            return []
+        assert self.words is not None
+        near = () if self.nearest is None else self.nearest.cosines
+        found = dict.fromkeys([*near, *(one.id for one in self.words.found)])
+        return rank(self._measured(found), self.words)
+
+    def page(self, ranked: Sequence[Ranked]) -> list[_Place]:
+        """What is shown, the best first."""
         if self._is_by_places:
             return self._by_places()
-        return self._by_meaning() if self.mode == "semantic" else self._by_evidence()
+        return self._by_meaning() if self.mode == "semantic" else self._by_evidence(ranked)
 
     @property
     def _is_by_places(self) -> bool:
         return self.options.fusion == "rrf" and self.options.mode == "hybrid"
 
-    def confidence(self, places: Sequence[_Place]) -> float | None:
+    def confidence(self, ranked: Sequence[Ranked]) -> float | None:
         """How likely the first hit is right, where both measures say so."""
         if self.mode != "hybrid" or self._is_by_places:
             return None
-        return confidence(self.source.query, [(one.fused, one.cosine) for one in places], self.words, self._scale)
+        return confidence(self.source.query, [(one.similarity, one.cosine) for one in ranked], self.words, self._scale)
 
-    def hits(self, places: Sequence[_Place]) -> tuple[Hit, ...]:
+    def hits(self, page: Sequence[_Place]) -> tuple[Hit, ...]:
         """The page that is shown, read at once."""
-        page = places[: self.options.limit]
         records = self.source.read([one.id for one in page])
-        ranks, waiting = self._ranks(), self.source.waiting([one.id for one in page if one.cosine is None])
+        explains, ranks = self.options.explains, self._ranks()
+        waiting = self.source.waiting([one.id for one in page if one.cosine is None])
         return tuple(
             Hit(
                 id=place.id,
@@ -243,7 +256,7 @@ class Answer:
                 cosine=place.cosine,
                 fused=place.fused,
                 legs=tuple(self._legs(place, ranks)),
-                keywords=self._matched(records[place.id]) if place.id in ranks["keyword"] else (),
+                keywords=self._matched(records[place.id]) if explains and place.id in ranks["keyword"] else (),
                 pending=place.id in waiting,
             )
             for place in page
@@ -265,20 +278,18 @@ class Answer:
     def _by_meaning(self) -> list[_Place]:
         """The nearest, and behind them what shares words and has no vector yet."""
         assert self.nearest is not None
-        near = sorted(self.nearest.cosines.items(), key=lambda one: (-one[1], one[0]))
+        limit = self.options.limit
+        near = sorted(self.nearest.cosines.items(), key=lambda one: (-one[1], one[0]))[:limit]
         places = [
             _Place(name, cosine, cosine, score_of(cosine, self._scale), {"vector": cosine}) for name, cosine in near
         ]
-        if len(places) >= self.options.limit or self.words is None:
+        if len(places) == limit or self.words is None:
             return places
         waiting = [one for one in self._measured([one.id for one in self.words.found]) if one.cosine is None]
-        return places + [_Place(one.id, 0.0, None, None, {"keyword": one.bm25}) for one in waiting]
+        return [*places, *(_Place(one.id, 0.0, None, None, {"keyword": one.bm25}) for one in waiting)][:limit]
 
-    def _by_evidence(self) -> list[_Place]:
-        """By both measures; without vectors by how much of the query each covers, which means the same everywhere."""
+    def _by_evidence(self, ranked: Sequence[Ranked]) -> list[_Place]:
         assert self.words is not None
-        near = () if self.nearest is None else self.nearest.cosines
-        found = dict.fromkeys([*near, *(one.id for one in self.words.found)])
         return [
             _Place(
                 one.id,
@@ -287,7 +298,7 @@ class Answer:
                 None if one.cosine is None else score(one.similarity, self._scale, self.words),
                 {"vector": one.cosine or 0.0, "keyword": one.by_words},
             )
-            for one in rank(self._measured(found), self.words)
+            for one in ranked[: self.options.limit]
         ]
 
     def _by_places(self) -> list[_Place]:

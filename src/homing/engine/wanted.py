@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from homing.database import Database, Transaction
 from homing.engine.work import CHANGE, Work
-from homing.stores.store import Store
+from homing.stores.store import Store, missing_pages
 
 PAGE = 5_000
 """Texts that are listed in one transaction."""
@@ -75,8 +75,8 @@ class Wanted:
 
         Killed half-way, it is done again.
         """
-        after, asked = "", False
-        while page := self._store.missing(wish.collection, wish.model, after=after, limit=PAGE):
+        asked = False
+        for page in missing_pages(self._store, wish.collection, wish.model, PAGE):
 
             def work(transaction: Transaction, page: list[str] = page) -> bool | None:
                 if self.of(transaction, wish.collection) != wish.model:
@@ -94,7 +94,6 @@ class Wanted:
             if added is None:
                 return False
             asked = asked or added
-            after = page[-1]
         self._database.write(
             lambda transaction: transaction.rows(
                 "UPDATE wanted SET listed = 1 WHERE user_name = $1 AND collection = $2 AND model = $3",

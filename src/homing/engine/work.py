@@ -13,7 +13,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from homing.database import Database, Transaction
+from homing.database import Database, Row, Transaction
 from homing.engine.work_state import PROCESS, WorkState, is_gone
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
@@ -120,18 +120,18 @@ class Work(WorkState):
         With `early` also what still rests because it was just written; with `mine` only what this process asked for.
         """
 
-        def work(transaction: Transaction) -> list[Item]:
-            now = transaction.now()
-            found = transaction.rows(
+        def claimable(transaction: Transaction, now: float, most: int) -> list[Row]:
+            return transaction.rows(
                 "SELECT collection, id, model, ticket, attempts, size FROM work WHERE user_name = $1 "
                 "AND dead = 0 AND (owner = '' OR leased <= $2 OR NOT (owner = ANY($3))) "
                 "AND (due <= $2 OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
                 "ORDER BY priority, queued DESC, id LIMIT $6",
-                *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", count),
+                *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", most),
             )
-            items: list[Item] = []
-            total = 0
-            for collection, key, model, ticket, attempts, length in found:
+
+        def work(transaction: Transaction) -> list[Item]:
+            items, total, now = list[Item](), 0, transaction.now()
+            for collection, key, model, ticket, attempts, length in claimable(transaction, now, count):
                 if items and total + length > size:
                     break
                 items.append(Item(collection, key, model, ticket, attempts))
@@ -143,6 +143,9 @@ class Work(WorkState):
             )
             return items
 
+        # Mostly there is nothing: nobody who writes has to wait for that.
+        if not self._database.read(lambda transaction: claimable(transaction, transaction.now(), 1)):
+            return []
         return self._database.write(work, SCOPE)
 
     def done(self, items: Sequence[Item]) -> None:
@@ -193,10 +196,12 @@ class Work(WorkState):
         )
 
     def flush(self) -> None:
-        """Make everything due now, also what was postponed or rests."""
+        """Make due now what was postponed; what rests can be claimed `early`."""
         self._database.write(
             lambda transaction: transaction.rows(
-                "UPDATE work SET due = 0 WHERE user_name = $1 AND dead = 0 AND due > $2", self._user, transaction.now()
+                "UPDATE work SET due = 0 WHERE user_name = $1 AND dead = 0 AND error <> '' AND due > $2",
+                self._user,
+                transaction.now(),
             ),
             SCOPE,
         )

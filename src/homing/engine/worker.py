@@ -248,9 +248,11 @@ class Worker:
                 version, now = self._database.version(), time.monotonic()
                 # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
                 if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
-                    self._warn_when_full()
-                    many = self._work.has(self._options.batch_size, resting=True)
-                    worked = self.run_batch(early=many, stopping=stopping) or self.follow()
+                    if self._work.has(1):
+                        self._warn_when_full()
+                        many = self._work.has(self._options.batch_size, resting=True)
+                        worked = self.run_batch(early=many, stopping=stopping)
+                    worked = worked or self.follow()
                     for other in self._others():
                         # One batch of each, in turn: nobody waits for another's import.
                         worked = other.take_turn(stopping) or worked
@@ -291,17 +293,19 @@ class Worker:
             default = self._models.provider("").id if served else ""
         except EmbeddingError:
             return False
-        wishes = {wish.collection: wish for wish in self._wanted.all()}
-        for collection, model in served.items():
-            wish = wishes.get(collection)
-            if (wish.model if wish else model) != default:
-                self._wanted.want(collection, default)
+        wished = self._wanted.all()
+        models = served | {wish.collection: wish.model for wish in wished}
+        changing = [collection for collection in served if models[collection] != default]
+        for collection in changing:
+            self._wanted.want(collection, default)
+        if changing:
+            wished = self._wanted.all()
         moved = False
-        for wish in self._wanted.all():
+        for wish in wished:
             if not wish.listed:
                 self._wanted.list_missing(wish)
                 moved = True
-        return self._settle() or moved
+        return (bool(wished) and self._settle()) or moved
 
     def _settle(self) -> bool:
         served = [wish for wish in self._wanted.all() if wish.listed and self._wanted.settle(wish)]

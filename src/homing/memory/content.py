@@ -55,6 +55,7 @@ class ContentStore:
 
     def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
         """The entries that exist, by id."""
+        self._check(collection)
         wanted = checked_names(ids, "id")
         statement = "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)"
         found = self._database.read(lambda transaction: transaction.rows(statement, collection, wanted))
@@ -186,8 +187,7 @@ class ContentStore:
 
     def _check(self, collection: str) -> None:
         if collection not in self.collections:
-            known = ", ".join(self.collections)
-            raise InvalidArgument(f"{type(self).__name__} has no collection {collection!r}; it has: {known}")
+            raise InvalidArgument(f"there is no collection {collection!r}; known: {', '.join(self.collections)}")
 
 
 class KnowledgeStore(ContentStore):

@@ -10,15 +10,11 @@ from homing.engine import Engine
 from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions
 from homing.engine.work import IMPORT
-from homing.errors import InvalidArgument
 from homing.memory.adapter import MAX_TOKENS, MEMORIES, ContextAwareModelAdapter
 from homing.memory.content import ContentStore, Entry, SessionKey
 from homing.memory.service import RAGService, RetrieveOptions
 from homing.progress import Progress
 from homing.records import Retrieved
-
-PAGE = 1_000
-"""Texts that are asked for in one transaction."""
 
 
 class Memory(ContentStore):
@@ -50,11 +46,6 @@ class Memory(ContentStore):
         """What a question is about; see RAGService."""
         return self.service.retrieve(query, options or self._options, **changes)
 
-    def get(self, collection: str, ids: Sequence[str]) -> dict[str, Entry]:
-        """The entries that exist, by id."""
-        self._check(collection)
-        return super().get(collection, ids)
-
     def forget(self, collection: str, ids: Sequence[str]) -> int:
         """Delete entries; they are not recalled any more. Returns how many there were."""
         return self.delete(collection, ids)
@@ -67,15 +58,12 @@ class Memory(ContentStore):
         """
         for name in self.collections:
             self.list_again(name)
-        store, asked = self._store, 0
         if not self._engine.models.embeds:
             return 0
-        total = sum(map(store.pending, self.collections))
+        asked, total = 0, sum(map(self._store.pending, self.collections))
         for name in self.collections:
-            model, after = store.model_of(name), ""
-            while page := store.missing(name, model, after=after, limit=PAGE):
-                self._ask_again(name, page)
-                asked, after = asked + len(page), page[-1]
+            for count in self._engine.collection(name).embed_missing(priority=IMPORT):
+                asked += count
                 if progress is not None:
                     progress(asked, max(asked, total))
         return asked
@@ -98,14 +86,3 @@ class Memory(ContentStore):
             max_tokens=max_tokens,
             enabled=self._enabled,
         )
-
-    def _ask_again(self, name: str, ids: Sequence[str]) -> None:
-        collection = self._engine.collection(name)
-        self._engine.database.write(
-            lambda transaction: collection.embed_again(ids, transaction, priority=IMPORT), collection.scope
-        )
-        collection.notify()
-
-    def _check(self, collection: str) -> None:
-        if collection not in self.collections:
-            raise InvalidArgument(f"there is no collection {collection!r}; known: {', '.join(self.collections)}")

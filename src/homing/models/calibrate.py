@@ -168,7 +168,7 @@ def _split(text: str, source: int) -> Iterator[Pair]:
     for paragraph in paragraphs(text):
         body = paragraph.text
         line = body.find("\n")
-        end = line if line > 0 else next(sentence_ends(body, 0, len(body)), 0)
+        end = line if line > 0 else next(sentence_ends(body), 0)
         question, answer = body[:end].lstrip("#").strip(), body[end:].strip()
         if min(len(question), len(answer)) >= MIN_CHARACTERS:
             yield Pair(question, answer, source)

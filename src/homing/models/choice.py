@@ -50,6 +50,7 @@ class Models:
         self._explicit = explicit
         self._lock = threading.RLock()
         self._manager: LLMManager | None = None
+        self._found: Database | None = None
 
     @property
     def explicit(self) -> bool:
@@ -181,19 +182,14 @@ class Models:
 
     def _existing(self) -> LLMManager | None:
         if self._manager is None:
-            database = self._database.existing()
-            if database is None or not database.applied(COMPONENT):
+            self._found = self._found or self._database.existing()
+            if self._found is None or not self._found.applied(COMPONENT):
                 return None
         return self.manager
 
     def _candidates(self, identity: str) -> Iterator[EmbeddingProvider]:
-        """Every embedder that may be the one, the configured ones first. What cannot be made is passed over."""
-        makers: list[Callable[[], EmbeddingProvider | None]] = [self._current, lambda: self._settled]
-        makers += [partial(self.adapter, model) for model in self.configured()]
-        if identity.startswith("local/"):
-            name = name_in(identity)
-            makers.append(partial(self._adapters.unlisted, name))
-        for make in makers:
+        """Every embedder that may be the one, the likeliest first. What cannot be made is passed over."""
+        for make in self._makers(identity):
             try:
                 made = make()
             except HomingError as error:
@@ -201,3 +197,11 @@ class Models:
                 continue
             if made is not None:
                 yield made
+
+    def _makers(self, identity: str) -> Iterator[Callable[[], EmbeddingProvider | None]]:
+        yield self._current
+        yield lambda: self._settled
+        for model in self.configured():
+            yield partial(self.adapter, model)
+        if identity.startswith("local/"):
+            yield partial(self._adapters.unlisted, name_in(identity))

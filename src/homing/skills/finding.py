@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from homing.engine.grouping import Group, Grouped, Part, Share, search_groups
 from homing.engine.ranking import MIN_SCORE, is_silent, score
 from homing.engine.search import HybridOptions
 from homing.errors import InvalidArgument
-from homing.records import Leg, Metadata, Mode, Notice, VectorRecord
+from homing.records import Found, Leg, Metadata, Notice, VectorRecord
 from homing.skills.index import HEADS, PASSAGES, SkillIndex, head_words, owner_of, skill_of
 from homing.skills.skill import Skill, head_text, one_line
 from homing.stores.arguments import checked_limit
@@ -237,30 +237,5 @@ class SkillHit:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSkills(Sequence[SkillHit]):
-    """The answer of a search; iterates and indexes like the list of its hits, the highest score first.
-
-    `degraded` is true when the model could not be asked and keywords alone answered; `reason` is then a stable code and
-    `notice` says it to a person. `notice` also says when nothing reached the threshold. `confidence` is the probability
-    that the first hit is right, None where that cannot be told; `left_out` is how many weaker ones were cut;
-    `corrected` is as in `Retrieved`.
-    """
-
-    hits: tuple[SkillHit, ...]
-    mode: Mode
-    degraded: bool = False
-    reason: str | None = None
-    notice: Notice | None = None
-    timings: Mapping[str, float] = field(default_factory=dict)
-    corrected: Mapping[str, str] = field(default_factory=dict)
-    confidence: float | None = None
-    left_out: int = 0
-
-    def __iter__(self) -> Iterator[SkillHit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.hits[index]
+class FoundSkills(Found[SkillHit]):
+    """The skills that fit, the highest score first. `notice` also says when nothing reached the threshold."""

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from homing.database import Transaction
 from homing.embedders.provider import EmbeddingProvider
@@ -16,7 +17,7 @@ from homing.engine.work import IMPORT, INTERACTIVE
 from homing.errors import EmbeddingError
 from homing.records import Metadata, VectorRecord
 from homing.skills.skill import Skill, head_text
-from homing.stores.store import SearchOptions
+from homing.stores.store import SearchOptions, missing_pages
 from homing.text.folding import fold
 from homing.text.paragraphs import paragraphs
 
@@ -137,10 +138,7 @@ class SkillIndex:
         return {*heads, *(owner_of(one) for one in self.store.texts(PASSAGES, passage_ids(ids), lacking=model))}
 
     def _missing(self, collection: str, model: str) -> Iterable[str]:
-        after = ""
-        while page := self.store.missing(collection, model, after=after, limit=PAGE):
-            yield from page
-            after = page[-1]
+        return chain.from_iterable(missing_pages(self.store, collection, model, PAGE))
 
 
 def passages_of(body: str) -> list[str]:

@@ -218,6 +218,15 @@ class Store(VectorStore, Protocol):
         """Let go of the engine. A closed store refuses every other call."""
 
 
+def missing_pages(store: Store, collection: str, model: str, size: int = 1_000) -> Iterator[list[str]]:
+    """The ids of all records that have no vector of a model, a page at a time; without a model, of all records."""
+    after = ""
+    # Of a model that nobody has all are missing.
+    while page := store.missing(collection, model or "none", after=after, limit=size):
+        yield page
+        after = page[-1]
+
+
 @runtime_checkable
 class TellsSizes(Protocol):
     """A store that can say how much room its parts take; beside `Store`, because not every engine knows."""

@@ -20,8 +20,14 @@ PLAIN |= {"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"}
 INVISIBLE = {0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x20E3}
 INVISIBLE |= {*range(0xFE00, 0xFE10), *range(0x1F3FB, 0x1F400), *range(0xE0000, 0xE0200)}
 
-_ONE_TO_ONE = re.compile(r"[\x00-\x7f‘’“”—\u3000-\u3029\u4e00-\u9fff\uff01-\uff5e]*")
-"""Texts in which each character becomes exactly one, whatever stands beside it: most Chinese and English ones."""
+_USUAL = (
+    r"\x00-\xa7\xa9-\xac\xae\xb0-\xb3\xb5-\xb7\xb9-\xbb\xbf-\xc5\xc7-\xde\xe0-\xe5\xe7-\xfd\xff-\u0131\u0386-\u0482"
+    r"\u2010-\u2016\u2018-\u2022\u2030-\u2032\u20ac\u2190-\u222b\u3000-\u3029\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uff01-\uff5e"
+)
+"""Characters each of which becomes exactly one, whatever usual ones stand beside it."""
+_ONE_TO_ONE = re.compile(f"[{_USUAL}]*")
+_UNUSUAL = re.compile(f"[{_USUAL}]?[^{_USUAL}]+")
+"""Others, and the character before them, which they may change."""
 
 
 class _Characters(dict[int, str | None]):
@@ -92,8 +98,7 @@ def fold(text: str) -> str:
 class Folded:
     """A folded text that knows where in the original each of its characters came from.
 
-    Where anything but usual letters occurs it folds character by character, which costs more than `fold`: for queries,
-    and for the texts that are shown.
+    Folds unusual letters one by one, which costs more than `fold`: for queries, and for the texts that are shown.
     """
 
     __slots__ = ("_ends", "_starts", "text")
@@ -112,14 +117,24 @@ class Folded:
         starts: list[int] = []
         ends: list[int] = []
         start = 0
-        for end in range(1, len(original) + 1):
-            if end < len(original) and _continues(original[end]):
-                continue
-            piece = fold(original[start:end])
-            pieces.append(piece)
-            starts += [start] * len(piece)
-            ends += [end] * len(piece)
-            start = end
+
+        def usual(end: int) -> None:
+            pieces.append(fold(original[start:end]))
+            starts.extend(range(start, end))
+            ends.extend(range(start + 1, end + 1))
+
+        for found in _UNUSUAL.finditer(original):
+            usual(found.start())
+            start = found.start()
+            for end in range(start + 1, found.end() + 1):
+                if end < found.end() and _continues(original[end]):
+                    continue
+                piece = fold(original[start:end])
+                pieces.append(piece)
+                starts += [start] * len(piece)
+                ends += [end] * len(piece)
+                start = end
+        usual(len(original))
         self.text = "".join(pieces)
         self._starts, self._ends = starts, ends
 

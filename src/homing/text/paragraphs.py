@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Literal
 from zlib import crc32
@@ -20,6 +21,9 @@ MAX_TOKENS = 256
 
 MIN_CHARS = 24
 """Below this a line of dialogue joins the next."""
+
+MAX_REMEMBERED = 8_192
+"""Characters of the longest paragraph whose cuts are remembered for a while."""
 
 Kind = Literal["text", "heading", "code", "table"]
 
@@ -202,11 +206,19 @@ def _with_headings(parts: Iterator[Block]) -> Iterator[Block]:
 
 
 def _short_enough(text: str, unit: Block, max_tokens: int) -> Iterator[tuple[int, int]]:
+    size = unit.end - unit.start
     # No character is estimated at more than one token, so most units need no counting.
-    if unit.end - unit.start <= max_tokens or estimate_tokens(text[unit.start : unit.end]) <= max_tokens:
+    if size <= max_tokens:
         return iter([(unit.start, unit.end)])
-    if unit.kind == "text":
-        ends = sentence_ends(text, unit.start, unit.end)
-    else:
-        ends = (line.end() for line in _LINE_END.finditer(text, unit.start, unit.end))
-    return cut_long(text, unit.start, unit.end, ends, estimate_tokens, max_tokens)
+    cut = _cut if size <= MAX_REMEMBERED else _cut.__wrapped__
+    found = cut(text[unit.start : unit.end], unit.kind, max_tokens)
+    return ((unit.start + first, unit.start + last) for first, last in found)
+
+
+# Who edits a text has the same paragraphs cut again and again.
+@lru_cache(maxsize=256)
+def _cut(unit: str, kind: Kind, max_tokens: int) -> tuple[tuple[int, int], ...]:
+    if estimate_tokens(unit) <= max_tokens:
+        return ((0, len(unit)),)
+    ends = sentence_ends(unit) if kind == "text" else (line.end() for line in _LINE_END.finditer(unit))
+    return tuple(cut_long(unit, ends, max_tokens))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
 from homing.errors import InvalidArgument
+from homing.text.budget import estimate_tokens
 
 # Runs of marks are matched once and whole (`(?<!…)…++`): a megabyte of exclamation marks must not cost its square.
 _CLOSING = "[”’」』）》】\"')\\]]*+"
@@ -65,29 +66,27 @@ def trimmed(text: str, start: int, end: int) -> Iterator[Passage]:
         yield Passage(start, end, text[start:end])
 
 
-def sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """Offsets just behind the sentences of `text[start:end]`, in order; the end of the text itself is not among them.
+def sentence_ends(text: str) -> Iterator[int]:
+    """Offsets just behind the sentences of a text, in order; the end of the text itself is not among them.
 
     Chinese and Western marks with the quotes that close after them, and the items of a list. A full stop counts where
     something other than a small letter follows; abbreviations and initials end nothing.
     """
-    for found in _END.finditer(text, start, end):
-        if found.end() < end and (
-            found[0][0] != "." or not _ABBREVIATION.search(text[max(start, found.start() - 6) : found.start()])
+    for found in _END.finditer(text):
+        if found.end() < len(text) and (
+            found[0][0] != "." or not _ABBREVIATION.search(text[max(0, found.start() - 6) : found.start()])
         ):
             yield found.end()
 
 
-def cut_long(
-    text: str, start: int, end: int, ends: Iterable[int], size: Callable[[str], int], limit: int
-) -> Iterator[Stretch]:
-    """Cuts `text[start:end]`, at some of the offsets `ends`, into stretches whose `size` is at most `limit`.
+def cut_long(text: str, ends: Iterable[int], limit: int) -> Iterator[Stretch]:
+    """Cuts a text, at some of the offsets `ends`, into stretches of at most `limit` tokens, as they are estimated.
 
     Among the places between half the limit and the limit, that one is taken whose sentence has the smallest checksum.
     It looks arbitrary and is meant to be: a choice by content falls on the same places again after an edit further up,
     where filling each stretch to the brim would move all that follow.
     """
-    sentences = list(_small_enough(text, _between(start, end, ends), size, limit))
+    sentences = list(_small_enough(text, _between(0, len(text), ends), limit))
     at = 0
     while at < len(sentences):
         begin = sentences[at].start
@@ -99,7 +98,7 @@ def cut_long(
                 candidates.append((_checksum(text, sentences[stop]), stop))
             stop += 1
         chosen = stop - 1 if stop == len(sentences) or not candidates else min(candidates)[1]
-        while chosen > at and size(text[begin : sentences[chosen].end]) > limit:
+        while chosen > at and estimate_tokens(text[begin : sentences[chosen].end]) > limit:
             chosen -= 1
         yield begin, sentences[chosen].end
         at = chosen + 1
@@ -113,22 +112,20 @@ def _between(start: int, end: int, ends: Iterable[int]) -> Iterator[Stretch]:
     yield start, end
 
 
-def _small_enough(
-    text: str, sentences: Iterable[Stretch], size: Callable[[str], int], limit: int
-) -> Iterator[_Sentence]:
+def _small_enough(text: str, sentences: Iterable[Stretch], limit: int) -> Iterator[_Sentence]:
     """The sentences, those above the limit in their clauses, and clauses above the limit in plain pieces."""
     for start, end in sentences:
-        cost = size(text[start:end])
+        cost = estimate_tokens(text[start:end])
         if cost <= limit:
             yield _Sentence(start, end, cost)
             continue
         for first, last in _between(start, end, (found.end() for found in _CLAUSE.finditer(text, start, end))):
-            if size(text[first:last]) > limit:
+            if estimate_tokens(text[first:last]) > limit:
                 while last - first > limit:
                     place = between_characters(text, first, first + limit)
-                    yield _Sentence(first, place, size(text[first:place]))
+                    yield _Sentence(first, place, estimate_tokens(text[first:place]))
                     first = place
-            yield _Sentence(first, last, size(text[first:last]))
+            yield _Sentence(first, last, estimate_tokens(text[first:last]))
 
 
 def between_characters(text: str, begin: int, place: int) -> int:
@@ -174,7 +171,7 @@ class _Breaks:
         self._text = text
         self._paragraphs = [one.end() for one in _PARAGRAPH_END.finditer(text)]
         lines = {one.end() for one in _LINE_END.finditer(text)}
-        self._sentences = sorted(lines.union(sentence_ends(text, 0, len(text))))
+        self._sentences = sorted(lines.union(sentence_ends(text)))
 
     def end(self, begin: int, size: int) -> int:
         """Where a window that begins here ends."""

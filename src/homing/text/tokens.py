@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from operator import add
 
 from homing.text.folding import Folded, fold
@@ -175,46 +176,125 @@ def query_terms(query: str) -> list[str]:
 
 
 def matched_terms(query: str, text: str) -> list[str]:
-    """Which words of the query the text contains, in the query's order and spelling, each once.
+    """Which words of the query the text contains; see `CutText.matched`."""
+    return CutText(text).matched(query)
 
-    Chinese is reported in the longest stretches that the text holds: 提交代码 rather than 提交, 交代, 代码. What was
-    not asked (stop words, where there are others) is not reported. Reads as much of the query as `query_terms`.
-    """
-    query = query[:MAX_QUERY]
-    asked, folded, pieces = _cut_query(query)
-    written = fold(text)
-    # A query of nothing but Chinese asks for no words.
-    words = set() if all(is_run(piece) for _, piece in pieces) else _words(written)
-    matched: dict[str, None] = {}
-    for start, piece in pieces:
-        if is_run(piece):
-            stretches = [(start + first, start + last) for first, last in _stretches(piece, written, asked)]
-        elif asked.isdisjoint(parts := word_tokens(piece)):
-            stretches = []
-        elif parts[0] in words or (is_character(piece) and piece in written):
-            stretches = [(start, start + len(piece))]
+
+def spans(query: str, text: str) -> list[Span]:
+    """The places in the text that the query asks for; see `CutText.spans`."""
+    return CutText(text).spans(query)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def merged(places: Iterable[tuple[int, int]]) -> list[Span]:
+    """Places in the order of their beginnings, those that overlap as one."""
+    found: list[Span] = []
+    for begin, end in places:
+        if found and begin < found[-1].end:
+            found[-1] = Span(found[-1].start, max(end, found[-1].end))
         else:
-            matched.update(dict.fromkeys(part for part in parts[1:] if part in asked and part in words))
-            stretches = []
-        places = (folded.place(first, last) for first, last in stretches)
-        matched.update(dict.fromkeys(query[begin:end].strip() for begin, end in places))
-    return list(matched)
+            found.append(Span(begin, end))
+    return found
+
+
+class CutText:
+    """A text that is cut into words once, however often it is compared with a query."""
+
+    def __init__(self, text: str) -> None:
+        self._folded = Folded(text)
+
+    def matched(self, query: str) -> list[str]:
+        """Which words of the query the text contains, in the query's order and spelling, each once.
+
+        Chinese is reported in the longest stretches that the text holds: 提交代码 rather than 提交, 交代, 代码. What
+        was not asked (stop words, where there are others) is not reported. Reads as much of the query as `query_terms`.
+        """
+        query, written = query[:MAX_QUERY], self._folded.text
+        asked = _cut_query(query)
+        matched: dict[str, None] = {}
+        for start, piece in asked.pieces:
+            if is_run(piece):
+                stretches = [(start + first, start + last) for first, last in _stretches(piece, written, asked.terms)]
+            elif asked.terms.isdisjoint(parts := word_tokens(piece)):
+                stretches = []
+            elif parts[0] in self._tokens or (is_character(piece) and piece in written):
+                stretches = [(start, start + len(piece))]
+            else:
+                matched.update(dict.fromkeys(part for part in parts[1:] if part in asked.terms & self._tokens))
+                stretches = []
+            places = (asked.folded.place(first, last) for first, last in stretches)
+            matched.update(dict.fromkeys(query[begin:end].strip() for begin, end in places))
+        return list(matched)
+
+    def spans(self, query: str) -> list[Span]:
+        """The places in the text that the query asks for, in order and apart from each other.
+
+        Offsets count characters of the text as it is, full-width, traditional and accented forms included. Chinese
+        pairs that overlap become one place.
+        """
+        asked = _cut_query(query[:MAX_QUERY])
+        places = sorted([*self._places_of_characters(asked), *self._places_of_words(asked)])
+        return merged(self._folded.place(first, last) for first, last in places)
+
+    @cached_property
+    def _pieces(self) -> list[str]:
+        return cut(self._folded.text)
+
+    @cached_property
+    def _words(self) -> dict[str, tuple[str, ...]]:
+        """The pieces that are no runs, each with its tokens."""
+        return {piece: word_tokens(piece) for piece in set(self._pieces) if not is_run(piece)}
+
+    @cached_property
+    def _tokens(self) -> frozenset[str]:
+        return frozenset(chain.from_iterable(self._words.values()))
+
+    def _places_of_characters(self, asked: _Asked) -> Iterator[tuple[int, int]]:
+        written = self._folded.text
+        for term in asked.characters:
+            at = written.find(term)
+            while at >= 0:
+                yield at, at + len(term)
+                at = written.find(term, at + 1)
+
+    def _places_of_words(self, asked: _Asked) -> Iterator[tuple[int, int]]:
+        # A query of nothing but Chinese asks for no words, and most words are such that nobody asked for.
+        wanted = asked.words and {piece for piece, made in self._words.items() if not asked.words.isdisjoint(made)}
+        if wanted:
+            written, at = self._folded.text, 0
+            for piece in self._pieces:
+                at = written.index(piece, at)
+                if piece in wanted:
+                    yield at, at + len(piece)
+                at += len(piece)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a query asks for, and its pieces: the same for every text that it is compared with.
+
+    `characters` are the terms of scripts that are written without spaces, `words` are the others.
+    """
+
+    terms: frozenset[str]
+    characters: tuple[str, ...]
+    words: frozenset[str]
+    folded: Folded
+    pieces: tuple[tuple[int, str], ...]
 
 
 @lru_cache(maxsize=64)
-def _cut_query(query: str) -> tuple[frozenset[str], Folded, tuple[tuple[int, str], ...]]:
-    """What a query asks for, and its pieces: the same for every text that it is compared with."""
-    folded = Folded(query)
-    return frozenset(_terms(query)), folded, tuple(cut_with_offsets(folded.text))
-
-
-def _words(folded: str) -> set[str]:
-    """The tokens of a folded text that are no Chinese."""
-    words: set[str] = set()
-    for piece in cut(folded):
-        if not is_run(piece):
-            words.update(word_tokens(piece))
-    return words
+def _cut_query(query: str) -> _Asked:
+    folded, terms = Folded(query), frozenset(_terms(query))
+    words = frozenset(term for term in terms if term < FIRST_CJK)
+    return _Asked(terms, tuple(terms - words), words, folded, tuple(cut_with_offsets(folded.text)))
 
 
 def _stretches(run: str, written: str, asked: frozenset[str]) -> list[tuple[int, int]]:
@@ -265,44 +345,3 @@ def _characters_and_pairs(run: str) -> list[str]:
     both[::2] = run
     both[1::2] = map(add, run, run[1:])
     return both
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A place in a text: `text[start:end]`."""
-
-    start: int
-    end: int
-
-
-def spans(query: str, text: str) -> list[Span]:
-    """The places in `text` that the query asks for, in order and apart from each other.
-
-    Offsets count characters of `text` as it is, full-width, traditional and accented forms included. Chinese pairs that
-    overlap become one place.
-    """
-    asked = _cut_query(query[:MAX_QUERY])[0]
-    folded = Folded(text)
-    found: list[Span] = []
-    for start, piece in cut_with_offsets(folded.text):
-        # Most pieces are words that nobody asked for.
-        if not is_run(piece) and asked.isdisjoint(word_tokens(piece)):
-            continue
-        for first, last in _places(piece, asked):
-            begin, end = folded.place(start + first, start + last)
-            if found and begin < found[-1].end:
-                found[-1] = Span(found[-1].start, max(end, found[-1].end))
-            else:
-                found.append(Span(begin, end))
-    return found
-
-
-def _places(piece: str, asked: frozenset[str]) -> Iterator[tuple[int, int]]:
-    if not is_run(piece):
-        yield 0, len(piece)
-        return
-    for at, character in enumerate(piece):
-        if piece[at : at + 2] in asked:
-            yield at, min(at + 2, len(piece))
-        elif character in asked:
-            yield at, at + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -22,6 +22,9 @@ from homing.vectors import Vector
 
 COUNTED = 10_000
 """How far the records of a pair are counted at least, to see which pair is the rarest."""
+FILTERS_HELD = 100
+NAMED_HELD = 20_000
+"""Filters of a collection whose records are held, and how many records of all of them."""
 REMEMBERED = 1_000
 """Filters whose estimates are kept."""
 
@@ -38,7 +41,10 @@ Binding = str | int | float | bytes
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words."""
+    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words.
+
+    `named` are the records that pass filters which were asked, held for as long as nobody writes.
+    """
 
     id: int
     name: str
@@ -46,6 +52,7 @@ class Collection:
     counters: Counters | None = None
     word_segments: tuple[int, ...] = ()
     word_removals: tuple[int, ...] = ()
+    named: dict[Filter, Keys] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def space(self) -> int | None:
@@ -110,33 +117,31 @@ class Catalog:
 _HAS = "collection = ? AND key = ? AND value IN (SELECT value FROM json_each(?))"
 
 
-def conditions(collection: int, asked: Filter, record: str, lead: Has | None = None) -> tuple[str, list[Binding]]:
-    """`AND …` for each condition of a filter, on the column that holds the key of a record.
-
-    The records of `lead`, one of its pairs, are named beforehand: cheaper to ask, where those are few.
-    """
-    sql, bindings = "", list[Binding]()
-    if lead is not None:
-        sql += f" AND {record} IN (SELECT record FROM attributes WHERE {_HAS})"
-        bindings += _bound(collection, lead)
-    for one in asked:
-        if one is not lead:
-            part, bound = _condition(collection, one, record)
-            sql += f" AND {part}"
-            bindings += bound
-    return sql, bindings
+def conditions(collection: int, asked: Filter, record: str) -> tuple[str, list[Binding]]:
+    """`AND …` for each condition of a filter, on the column that holds the key of a record."""
+    found = [_condition(collection, one, record) for one in asked]
+    return "".join(f" AND {sql}" for sql, _ in found), [value for _, bound in found for value in bound]
 
 
-def matching(connection: apsw.Connection, collection: int, asked: Filter, lead: Has | None) -> Keys:
-    """The keys of all records that pass a filter; `lead` is the rarest of its pairs."""
-    if lead is None:
-        rest, bindings = conditions(collection, asked, "r.key")
-        sql = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}"
-        return _keys(rows(connection, sql, (collection, *bindings)))
-    # The others are looked up for what it lets through.
-    rest, bindings = conditions(collection, tuple(one for one in asked if one is not lead), "a.record")
-    sql = f"SELECT DISTINCT a.record FROM attributes a WHERE {_HAS}{rest}"
-    return _keys(rows(connection, sql, (*_bound(collection, lead), *bindings)))
+def matching(connection: apsw.Connection, collection: Collection, asked: Filter, lead: Has | None) -> Keys:
+    """The keys of all records that pass a filter, in order; `lead` is the rarest of its pairs."""
+    found = collection.named.get(asked)
+    if found is None:
+        if lead is None:
+            rest, bindings = conditions(collection.id, asked, "r.key")
+            sql = f"SELECT r.key FROM records r WHERE r.collection = ?{rest}"
+            found = _keys(rows(connection, sql, (collection.id, *bindings)))
+        else:
+            # The others are looked up for what it lets through.
+            rest, bindings = conditions(collection.id, tuple(one for one in asked if one != lead), "a.record")
+            sql = f"SELECT DISTINCT a.record FROM attributes a WHERE {_HAS}{rest}"
+            found = _keys(rows(connection, sql, (*_bound(collection.id, lead), *bindings)))
+        held = collection.named
+        if len(held) == FILTERS_HELD or sum(map(len, held.values())) + len(found) > NAMED_HELD:
+            held.clear()
+        if len(found) <= NAMED_HELD:
+            held[asked] = found
+    return found
 
 
 def passing(connection: apsw.Connection, collection: int, asked: Filter, records: Keys) -> Keys:
@@ -267,7 +272,7 @@ def ids_of(connection: apsw.Connection, collection: Collection, asked: Filter) -
         found = rows(connection, "SELECT id FROM records WHERE collection = ? ORDER BY id", (collection.id,))
     else:
         lead = next((one for one in asked if isinstance(one, Has)), None)
-        keys = json.dumps(matching(connection, collection.id, asked, lead).tolist())
+        keys = json.dumps(matching(connection, collection, asked, lead).tolist())
         sql = "SELECT id FROM records WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id"
         found = rows(connection, sql, (keys,))
     return [name for (name,) in found]

@@ -113,11 +113,11 @@ class SqliteStore:
         query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
         if not limit:
             return []
-        with self._matrices.current(self._catalog, collection) as (connection, snapshot):
-            if snapshot is None:
+        with self._matrices.current(self._catalog, collection) as (connection, found, snapshot):
+            if found is None or snapshot is None:
                 return []
             _check_query(collection, snapshot, query, "" if options is None else options.model)
-            return vectors.search(connection, snapshot, query, limit, asked, self._estimates)
+            return vectors.search(connection, found, snapshot, query, limit, asked, self._estimates)
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         checked_text(query, "a query")

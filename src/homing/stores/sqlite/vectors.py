@@ -200,22 +200,24 @@ class Matrices:
     _held: OrderedDict[str, LiveMatrix] = field(default_factory=OrderedDict)
 
     @contextmanager
-    def current(self, catalog: Catalog, collection: str) -> Iterator[tuple[apsw.Connection, Snapshot | None]]:
-        """A transaction, and the matrix of a collection as that transaction sees it; None where it has no vectors."""
-        matrix = self._of(collection)
+    def current(
+        self, catalog: Catalog, name: str
+    ) -> Iterator[tuple[apsw.Connection, Collection | None, Snapshot | None]]:
+        """A transaction, and a collection and its matrix as it sees them; None where it has no vectors."""
+        matrix = self._of(name)
         with ExitStack() as stack:
             # The lock comes first: then what this transaction sees is never older than what is in memory.
             with matrix.lock:
-                connection, known = stack.enter_context(catalog.reading(collection))
+                connection, known = stack.enter_context(catalog.reading(name))
                 before = matrix.bytes
                 found = None
                 if known is not None and known.counters is not None:
                     found = matrix.follow(connection, known.counters)
             if found is None:
-                self.forget(collection)
+                self.forget(name)
             elif matrix.bytes > before:
                 self._make_room()
-            yield connection, found
+            yield connection, known, found
 
     def forget(self, collection: str) -> None:
         """Let one go."""
@@ -260,12 +262,18 @@ def _ascends(known: Codes, new: Codes) -> bool:
 
 
 def search(
-    connection: apsw.Connection, snapshot: Snapshot, vector: Vector, limit: int, asked: Filter, estimates: Estimates
+    connection: apsw.Connection,
+    collection: Collection,
+    snapshot: Snapshot,
+    vector: Vector,
+    limit: int,
+    asked: Filter,
+    estimates: Estimates,
 ) -> list[Near]:
     """The nearest, `limit` of them if so many exist, nearest first; ties by id."""
     query = Query.of(vector)
     if asked:
-        records = _filtered(connection, snapshot, query, limit, asked, estimates)
+        records = _filtered(connection, collection, snapshot, query, limit, asked, estimates)
     else:
         records = snapshot.codes.records[query.candidates(snapshot.codes, snapshot.scores(query), limit)]
     near = _cosines(reading.stored_vectors(connection, snapshot.state, records.tolist(), "r.id"), vector)
@@ -274,10 +282,15 @@ def search(
 
 
 def _filtered(
-    connection: apsw.Connection, snapshot: Snapshot, query: Query, limit: int, asked: Filter, estimates: Estimates
+    connection: apsw.Connection,
+    collection: Collection,
+    snapshot: Snapshot,
+    query: Query,
+    limit: int,
+    asked: Filter,
+    estimates: Estimates,
 ) -> Keys:
-    collection = snapshot.state.collection
-    estimate = estimates.of(connection, collection, snapshot.state.live, asked)
+    estimate = estimates.of(connection, collection.id, snapshot.state.live, asked)
     if estimate.count > max(SELECTIVE, snapshot.codes.count // SELECTIVE_SHARE):
         # So many of the nearest that enough should pass, some of which may turn out to be farther than they look.
         first = 4 * limit * estimate.of // estimate.count + FIRST_ASKED

@@ -104,7 +104,7 @@ def _best(
 
     def named() -> Keys | None:
         few = estimate.pair is not None and estimate.count <= NAMED
-        return reading.matching(connection, collection.id, asked, estimate.pair) if few else None
+        return reading.matching(connection, collection, asked, estimate.pair) if few else None
 
     if estimate.count * RARE <= estimate.of and (rare := named()) is not None:
         return question.best(limit, rare)
