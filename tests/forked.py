@@ -186,6 +186,14 @@ def start_python(arguments: Sequence[str], *, env: Mapping[str, str] | None = No
     return Forked(arguments, env=env, **options)
 
 
+class Forks:
+    """For the contracts of `homing.testing`: their processes are forks."""
+
+    @staticmethod
+    def start_python(code: str, *arguments: str) -> Process:
+        return start_python(["-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 def command() -> tuple[str, ...]:
     """`homing` as a command line, for programs that start it themselves. Who kills the process kills the fork."""
     return COMMAND if SOAK else (sys.executable, "-ISc", LAUNCHER, _parent().address, *HOMING)

@@ -15,12 +15,16 @@ from homing.testing.store_contract import (
     TransactionContract,
 )
 from tests.conftest import Database
+from tests.effort import times
+from tests.forked import Forks
 from tests.stores.postgres.emptied import Emptied, Opened
 
 
 class TestPostgresStore(
-    Emptied, StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
+    Emptied, Forks, StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
 ):
+    rounds = times(10, in_full=60)
+
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
         return emptied
@@ -32,6 +36,8 @@ class TestPostgresStore(
 
 @pytest.mark.slow
 class TestStoreOfAUser(Emptied, StoreContract, LegsContract, ModelsContract, TransactionContract, ThreadsContract):
+    rounds = times(10, in_full=60)
+
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
         return lambda: emptied(row_security=True).for_user("李雷")

@@ -275,7 +275,7 @@ class ModelsContract(Opened):
         threads = [threading.Thread(target=look) for _ in range(3)]
         for thread in threads:
             thread.start()
-        for _ in range(6):
+        for _ in range(max(3, self.rounds // 4)):
             served.serve("things", NEW)
             served.serve("things", MODEL)
         done.set()

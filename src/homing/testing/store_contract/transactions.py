@@ -124,8 +124,9 @@ class TransactionContract(Opened):
             used.database.write(work, "things")
 
         with ThreadPoolExecutor(4) as threads:
-            list(threads.map(save, range(40)))
-        assert rows.read(edition) == 40
-        assert store.texts("things", ["page"]) == {"page": "edition 40"}
-        assert store.ids("things") == ["38", "39", "40", "page"]
+            list(threads.map(save, range(2 * self.rounds)))
+        last = 2 * self.rounds
+        assert rows.read(edition) == last
+        assert store.texts("things", ["page"]) == {"page": f"edition {last}"}
+        assert store.ids("things") == [*sorted(str(last - one) for one in range(3)), "page"]
         assert store.check() == []
