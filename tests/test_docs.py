@@ -35,9 +35,7 @@ def named(page: Path) -> str:
 def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(page, "python")), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, timeout=600
-    )
+    done = forked.run_python([str(script)], cwd=tmp_path, env=ENVIRON)
     assert done.returncode == 0, done.stderr
 
 

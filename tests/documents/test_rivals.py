@@ -21,9 +21,10 @@ from homing.engine import Engine
 from homing.testing.fake import FakeEmbedder
 from tests.documents import rival
 from tests.documents.novel import Library
+from tests.effort import times
 from tests.forked import start_python
 
-ROUNDS = 60
+ROUNDS = times(15, in_full=60)
 
 
 def check_in_order(documents: DocumentService, engine: Engine, names: Iterable[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from homing.errors import InvalidArgument, NotFound, StoreBusy, StoreError
 from homing.testing.fake import FakeEmbedder
 from tests.documents.gated import Gated
 from tests.documents.novel import Library, novel, paragraphs
+from tests.forked import run_python, start_python
 
 
 def test_a_save_does_not_wait_for_the_model(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ from tests.documents.novel import Library
 library = Library(Path(sys.argv[1]), None)
 print(len(library.documents.text("p", "d")), len(library.documents.search("p", "夜晚", mode="keyword", top_k=7)))
 """
-    seen = subprocess.run([sys.executable, "-c", reader, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert seen.stdout.split() == [str(len(long)), "7"]
+    seen = run_python(["-c", reader, str(tmp_path)])
+    assert seen.stdout.split() == [str(len(long)), "7"], seen.stderr
     library.close()
 
 
@@ -161,9 +161,7 @@ def locked(path: Path) -> Iterator[None]:
         print("locked", flush=True)
         sys.stdin.readline()
     """
-    holder = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    holder = start_python(["-c", textwrap.dedent(code), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"locked\n"
     try:

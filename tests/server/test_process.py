@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -38,8 +39,11 @@ def test_told_to_stop_it_embeds_what_waits_and_loses_nothing(tmp_path: Path) -> 
             api.always = Fault(delay=0.3)
             for number in range(120):
                 assert client.post("/memory/remember", json={"text": f"记忆 {number}"}).status_code == 201
+            over = threading.Event()
+            api.always = Fault(text=lambda answer: answer if over.wait(600) else "")
             assert client.put("/documents/novel/ch1", json={"text": "灯塔。\n\n海。"}).status_code == 200
             assert client.get("/health").json()["store"]["waiting"] > 0
+            over.set()
             assert server.stop(signal.SIGTERM) == 0
             told = server.log.read_text(encoding="utf-8")
     with homing.open(data, settings=Settings()) as app:

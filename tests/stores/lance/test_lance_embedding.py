@@ -18,7 +18,7 @@ from homing.stores.lance.catalog import Catalog
 from homing.stores.lance.database import Table
 from homing.stores.store import NewVector
 from homing.testing.store_contract import MODEL, WIDTH, ids, record, vector
-from tests.effort import SOAK
+from tests.effort import SOAK, times
 from tests.stores.lance.embedding import NEW, NEW_WIDTH, embed, made_of, models, new
 
 WRITER = """
@@ -29,7 +29,7 @@ from homing.testing.store_contract import record
 store = LanceStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
-for turn in range(25):
+for turn in range(int(sys.argv[2])):
     names = [f"{number:02d}" for number in range(turn % 7, 30, 3)]
     store.write([record(name, text=f"词{name} turn{turn}", turn=turn) for name in names])
     if turn % 5 == 4:
@@ -46,7 +46,7 @@ from homing.testing.store_contract import MODEL, WIDTH
 store = LanceStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
-for turn in range(20):
+for turn in range(int(sys.argv[2])):
     embed(store, MODEL, WIDTH)
     embed(store, NEW, NEW_WIDTH)
 store.close()
@@ -73,8 +73,8 @@ for turn in range(1_000):
 """
 
 
-def started(code: str, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, str(folder)]
+def started(code: str, folder: Path, turns: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, str(folder), str(turns)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -98,7 +98,12 @@ def agrees(store: LanceStore) -> None:
 @pytest.mark.slow
 def test_a_process_that_writes_and_two_that_embed_leave_no_vector_of_another_text(folder: Path) -> None:
     LanceStore(folder).write([record("first", text="第一个")])
-    with started(WRITER, folder) as writer, started(WORKER, folder) as one, started(WORKER, folder) as other:
+    turns = times(8, in_full=25)
+    with (
+        started(WRITER, folder, turns) as writer,
+        started(WORKER, folder, turns) as one,
+        started(WORKER, folder, turns) as other,
+    ):
         processes = (writer, one, other)
         for process in processes:
             assert process.stdout is not None
@@ -118,7 +123,7 @@ def test_a_process_that_writes_and_two_that_embed_leave_no_vector_of_another_tex
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [1, 2, 4, 5, 6, 7, 9, 12, 14] if SOAK else [2, 5, 6])
+@pytest.mark.parametrize("lines", [1, 2, 4, 5, 6, 7, 9, 12, 14] if SOAK else [5])
 def test_a_process_that_is_killed_while_it_changes_models_leaves_whole_steps(folder: Path, lines: int) -> None:
     seen: list[str] = []
     with started(ENDLESS, folder) as process:

@@ -16,6 +16,7 @@ from homing.stores.lance import Database, LanceStore
 from homing.stores.lance.catalog import Catalog, Entry
 from homing.stores.lance.database import Table
 from homing.testing.store_contract import record, vector
+from tests.effort import times
 
 WRITER = """
 import os, sys, time
@@ -24,7 +25,7 @@ from pathlib import Path
 from homing.stores.lance import Address, LanceStore
 from homing.testing.store_contract import record
 
-folder, me, locked = sys.argv[1:]
+folder, me, locked, turns = sys.argv[1:]
 
 class Elsewhere(Address):       # the same data as another machine sees it, which our lock does not reach
     @property
@@ -34,7 +35,7 @@ class Elsewhere(Address):       # the same data as another machine sees it, whic
 store = LanceStore(Address.of_folder(folder) if locked == "locked" else Elsewhere(str(Path(folder)), Path(folder)))
 print("ready", flush=True)
 sys.stdin.readline()
-for turn in range(8):
+for turn in range(int(turns)):
     # Both begin each turn at the same moment.
     Path(f"{folder}-{me}-{turn}").touch()
     while len(list(Path(folder).parent.glob(f"*-*-{turn}"))) < 2:
@@ -65,7 +66,8 @@ def started(code: str, *arguments: object) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("locked", ["locked", "unlocked"])
 def test_two_processes_that_insert_the_same_new_ids_leave_each_once(folder: Path, locked: str) -> None:
     LanceStore(folder).upsert([record("first", 1)])
-    with started(WRITER, folder, "a", locked) as one, started(WRITER, folder, "b", locked) as other:
+    turns = times(3, in_full=8)
+    with started(WRITER, folder, "a", locked, turns) as one, started(WRITER, folder, "b", locked, turns) as other:
         for writer in (one, other):
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
@@ -76,8 +78,8 @@ def test_two_processes_that_insert_the_same_new_ids_leave_each_once(folder: Path
         assert [one.wait(300), other.wait(300)] == [0, 0]
     store = LanceStore(folder)
     assert store.check() == []
-    assert [info.records for info in store.collections()] == [1 + 8 * 40]
-    assert len(list(store.records("things"))) == 1 + 8 * 40
+    assert [info.records for info in store.collections()] == [1 + turns * 40]
+    assert len(list(store.records("things"))) == 1 + turns * 40
     store.close()
 
 
@@ -86,7 +88,7 @@ def test_a_writer_that_is_killed_leaves_every_call_whole_or_undone(folder: Path)
     acknowledged = -1
     with started(ENDLESS, folder) as writer:
         assert writer.stdout is not None
-        while acknowledged < 6:
+        while acknowledged < 3:
             acknowledged = int(writer.stdout.readline())
         time.sleep(0.05)
         writer.send_signal(signal.SIGKILL)
