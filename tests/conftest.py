@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import hypothesis
 import pytest
 
 from homing.database.postgres.server import LocalServer
+from homing.embedders.local import LocalProvider
 from tests.effort import SOAK, times
 
 # Every commit waits for the disk; in memory it waits for nothing. `make soak` stays on the disk.
@@ -31,7 +33,7 @@ os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir(), "homing-tests-have
 
 # Nothing here must survive a power cut. A killed server loses nothing all the same.
 FAST = {"fsync": "off", "full_page_writes": "off"}
-
+KEPT = LocalProvider()
 
 HEAVY = {"browser", "folder_of_servers", "shell"}
 ENGINES = {"postgres", "lance"}
@@ -56,6 +58,12 @@ def pytest_collection_finish() -> None:
     """Thousands of collected tests stay to the end: the collector need not look at them each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    """Once a test has loaded the bundled model it stays in memory for those that follow."""
+    if "onnxruntime" in sys.modules:
+        KEPT.load()
 
 
 @dataclass(frozen=True)

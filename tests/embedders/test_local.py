@@ -148,6 +148,16 @@ def test_it_logs_its_name_once_however_many_threads_ask(caplog: pytest.LogCaptur
     assert told == ["Loaded local embedding model: all-MiniLM-L6-v2-zh"]
 
 
+def test_providers_of_one_folder_share_what_is_in_memory(tmp_path: Path) -> None:
+    folder = shutil.copytree(BUNDLED, tmp_path / "model")
+    one, other = LocalProvider(folder), LocalProvider(folder)
+    np.testing.assert_array_equal(one.embed(["灯塔"]), other.embed(["灯塔"]))
+    assert one._model() is other._model()
+    (folder / GRAPH).write_bytes(b"another graph")
+    with pytest.raises(ModelNotReady, match="damaged"):
+        LocalProvider(folder).load()
+
+
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     code = (
         "import sys; from homing.embedders.local import LocalProvider; LocalProvider().id; "
