@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homing.embedders.local import LocalProvider
+from homing.embedders.local import MIN_SAME_COSINE, LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, GRAPH, TOKENIZER, ModelFolder
 from homing.errors import InvalidArgument, ModelNotReady
 from homing.testing.provider_contract import ProviderContract
@@ -146,6 +146,21 @@ def test_it_logs_its_name_once_however_many_threads_ask(caplog: pytest.LogCaptur
     # On some processors it also says that it takes other kernels.
     told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Loaded")]
     assert told == ["Loaded local embedding model: all-MiniLM-L6-v2-zh"]
+
+
+def test_a_processor_that_overflows_gets_exact_kernels_and_the_same_rows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # What was noted at the export is turned round, so that any processor seems to compute something else.
+    folder = shutil.copytree(BUNDLED, tmp_path / "model")
+    told = json.loads((folder / DESCRIPTION).read_text())
+    told["check"]["vector"] = [-value for value in told["check"]["vector"]]
+    (folder / DESCRIPTION).write_text(json.dumps(told))
+    texts = [*mixed_texts(20), "海鸟在灯塔上过夜。" * 60]
+    with caplog.at_level(logging.INFO, logger="homing"):
+        rows = LocalProvider(folder).embed(texts)
+    assert "no exact 8-bit products" in caplog.text
+    assert (rows * LOADED.embed(texts)).sum(axis=1).min() > MIN_SAME_COSINE
 
 
 def test_providers_of_one_folder_share_what_is_in_memory(tmp_path: Path) -> None:

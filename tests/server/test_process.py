@@ -69,7 +69,7 @@ def test_killed_with_work_waiting_the_next_one_carries_on(tmp_path: Path) -> Non
             assert client.get("/memory").json()["counts"]["knowledge"] == 20
             while client.get("/memory").json()["waiting"]:
                 # The model is there again; what the killed server left is this one's to embed.
-                time.sleep(0.05)
+                time.sleep(0.5)
             assert server.stop(signal.SIGINT) == 0
     with homing.open(data, settings=Settings()) as app:
         assert next(info.embedded for info in app.store.collections()) == 20
