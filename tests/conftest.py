@@ -36,8 +36,8 @@ FAST = {"fsync": "off", "full_page_writes": "off"}
 KEPT = LocalProvider()
 
 HEAVY = {"browser", "folder_of_servers", "shell"}
-ENGINES = {"postgres", "lance"}
-FOLDERS = {Path(__file__).parent / "stores" / "lance", Path(__file__).parent / "langchain"}
+ENGINES = ("postgres", "lance")
+FOLDERS = {Path(__file__).parent / one for one in ("stores/lance", "langchain", "langgraph", "haystack", "llamaindex")}
 
 # No property fails because the machine was busy.
 hypothesis.settings.register_profile("homing", max_examples=times(50, in_full=1_000), deadline=None)
@@ -46,10 +46,11 @@ hypothesis.settings.load_profile("homing")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs a browser, a shell, a PostgreSQL server, LanceDB or LangChain is no part of `make check`."""
+    """Whatever needs a browser, a shell, a PostgreSQL server, LanceDB or a framework is no part of `make check`."""
     for item in items:
         given = getattr(item, "callspec", None)
-        engines = ENGINES & {one for one in given.params.values() if isinstance(one, str)} if given else set()
+        told = [one for one in given.params.values() if isinstance(one, str)] if given else []
+        engines = [one for one in told if one.endswith(ENGINES)]
         if engines or HEAVY & set(getattr(item, "fixturenames", ())) or FOLDERS & set(item.path.parents):
             item.add_marker(pytest.mark.slow)
 

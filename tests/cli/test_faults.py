@@ -14,6 +14,8 @@ from homing.cli.main import app
 from tests.faults import OF_EACH_KIND, faulty
 from tests.skills.folders import front, write_skill
 
+pytestmark = pytest.mark.slow
+
 HOME = Path(homing.__file__).parent / "examples" / "home.json"
 STORY = "林婉推开窗，看见灯塔亮了。"
 

@@ -59,6 +59,7 @@ def stored_after(stored: Stored, text: str, following: int) -> tuple[Stored, int
 @settings(max_examples=times(40, in_full=1_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(texts, st.integers(1, 9)), min_size=1, max_size=3), st.lists(edits, min_size=1, max_size=5))
 # A rule at the start and one far below it make front matter of all between them.
+@pytest.mark.slow
 @example([("---\n\n", 1), ("---\n\n", 1)], [[]])
 @example([("---\n\n", 1), ("", 9)], [[(0.9, 0, "\n\n---\n\n")]])
 def test_an_edit_gives_what_cutting_the_whole_text_gives(parts: list[tuple[str, int]], rounds: list[list[Put]]) -> None:

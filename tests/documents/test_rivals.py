@@ -24,6 +24,8 @@ from tests.documents.novel import Library
 from tests.effort import times
 from tests.forked import start_python
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = times(15, in_full=60)
 
 
@@ -72,7 +74,6 @@ def test_threads(tmp_path: Path) -> None:
     check_folder(tmp_path, names)
 
 
-@pytest.mark.slow
 def test_processes(tmp_path: Path) -> None:
     names = ("a", "b")
     writers = [

@@ -42,6 +42,7 @@ def test_two_saves_in_a_row_are_both_reported(documents: DocumentService) -> Non
     assert (len(first.changed), len(second.changed), len(second.unchanged)) == (300, 1, 299)
 
 
+@pytest.mark.slow
 def test_of_many_saves_the_latest_wins(documents: DocumentService, embedder: FakeEmbedder) -> None:
     for number in range(400):
         documents.save("p", "d", f"第一段不变，一直都不变。\n\n第二段写到了{number}个字。")
@@ -63,6 +64,7 @@ def test_typing_in_a_paragraph_does_not_embed_every_letter(tmp_path: Path) -> No
     library.close()
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_there_in_every_process(tmp_path: Path) -> None:
     long = novel(3000)
     library = Library(tmp_path, FakeEmbedder())

@@ -62,6 +62,7 @@ def test_another_version_of_a_model_has_another_identity(tmp_path: Path) -> None
     assert LocalProvider(folder).id == "local/all-MiniLM-L6-v2-zh:2@384"
 
 
+@pytest.mark.slow
 def test_a_row_does_not_depend_on_batch_order_or_threads() -> None:
     texts = mixed_texts(times(100, in_full=400))
     together = LOADED.embed(texts)
@@ -109,6 +110,7 @@ def test_the_two_languages_meet() -> None:
     assert cosine("turn on the light", "打开灯") > cosine("turn on the light", "读取温度") + 0.2
 
 
+@pytest.mark.slow
 def test_a_megabyte_is_cut_quickly_and_said_to_be() -> None:
     chinese, english, word = "很长的故事" * 200_000, "a long story " * 80_000, "x" * 1_000_000
     assert LOADED.truncated([chinese, english, word, "短"]) == [True, True, False, False]

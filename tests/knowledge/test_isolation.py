@@ -60,6 +60,7 @@ def test_a_number_and_its_text_are_one_user(base: Open) -> None:
     assert [file.name for file in base("7").list()] == ["a.txt"]
 
 
+@pytest.mark.slow
 def test_hostile_names_share_nothing_in_hundreds_of_searches(base: Open) -> None:
     chance = random.Random(4)
     for number, user in enumerate(USERS):

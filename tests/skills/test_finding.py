@@ -220,6 +220,7 @@ def test_another_process_is_seen_at_once(mixed: ToolRetrievalService, tmp_path: 
     assert mixed.find_relevant_skills("deploy")[0].name == "deploy"
 
 
+@pytest.mark.slow
 def test_many_threads_may_ask_and_index_at_once(service: ToolRetrievalService) -> None:
     service.index_skill(Skill("first", "第一个技能"))
     failures: list[Exception] = []

@@ -111,6 +111,7 @@ def test_unchanged_skills_cost_no_embedding(
     assert "Skipping unchanged skill: s7" in caplog.messages
 
 
+@pytest.mark.slow
 def test_a_first_scan_embeds_in_batches(service: ToolRetrievalService, root: Path, embedder: FakeEmbedder) -> None:
     for number in range(30):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}", "正文一。" * 200))
@@ -119,6 +120,7 @@ def test_a_first_scan_embeds_in_batches(service: ToolRetrievalService, root: Pat
     assert embedder.calls <= 2
 
 
+@pytest.mark.slow
 def test_long_skills_are_told_as_they_come_and_a_scan_that_is_called_off_is_taken_up(
     service: ToolRetrievalService, root: Path
 ) -> None:
@@ -171,6 +173,7 @@ def test_a_copied_folder_with_its_marker_is_indexed(service: ToolRetrievalServic
     assert len(service.list_skills()) == 2
 
 
+@pytest.mark.slow
 def test_another_model_leads_to_indexing_again(root: Path, tmp_path: Path) -> None:
     folder = write_skill(root, "a", front("git", "提交代码", "正文。" * 100))
     with ToolRetrievalService(tmp_path / "data", embedder=FakeEmbedder(64)) as service:
@@ -293,6 +296,7 @@ def test_injection_is_flagged_in_every_report(service: ToolRetrievalService, roo
     assert [entry.name for entry in service.scan(root).flagged] == ["bad"]
 
 
+@pytest.mark.slow
 def test_the_index_follows_a_watched_folder(service: ToolRetrievalService, root: Path) -> None:
     write_skill(root, "a", front("a", "first"))
     reports: list[ScanReport] = []

@@ -23,6 +23,8 @@ from homing.stores.sqlite import SqliteStore
 from homing.stores.store import SearchOptions, Store
 from tests.forked import start_python
 
+pytestmark = pytest.mark.slow
+
 
 def content() -> Iterator[VectorRecord]:
     chance = np.random.default_rng(3)
@@ -182,7 +184,6 @@ def test_an_empty_store_is_copied_too(tmp_path: Path) -> None:
     two.close()
 
 
-@pytest.mark.slow
 def test_a_copy_that_is_killed_goes_on(source: SqliteStore, tmp_path: Path) -> None:
     code = (
         "import sys; from homing.stores import open_store; from homing.stores.copying import copy_store\n"

@@ -63,6 +63,7 @@ def names(store: SqliteStore, query: Vector, limit: int = 10, pairs: Mapping[str
     return [match.id for match in store.search("c", query, limit, SearchOptions(pairs or {}))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [gaussian, clustered, lopsided])
 def test_the_answer_is_that_of_comparing_everything(store: SqliteStore, make: Callable[[int], Matrix]) -> None:
     rows = make(5_000)

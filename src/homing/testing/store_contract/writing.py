@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,9 +211,10 @@ class WritingContract(Opened):
             assert store.delete(name, [name]) == 1
 
     def test_what_cannot_be_a_name_is_refused(self, store: Store) -> None:
-        for name in cast(list[Any], ["", "a\0b", "\ud800", 7, None]):
-            refused(lambda name=name: store.upsert([record(name, 1)]), name)
-            refused(lambda name=name: store.upsert([record("a", 1, collection=name)]), name)
+        names: list[Any] = ["", "a\0b", "\ud800", 7, None]
+        for name in names:
+            refused(partial(store.upsert, [record(name, 1)]), name)
+            refused(partial(store.upsert, [record("a", 1, collection=name)]), name)
             refused(partial(store.search, name, vector(1)), name)
             refused(partial(store.search_text, name, "x"), name)
             refused(partial(store.get, "things", [name]), name)
@@ -221,7 +222,8 @@ class WritingContract(Opened):
             refused(partial(store.drop, name), name)
 
     def test_an_impossible_limit_is_refused(self, store: Store) -> None:
-        for limit in cast(list[Any], [-1, MAX_LIMIT + 1, 1.5, "3", None, True]):
+        limits: list[Any] = [-1, MAX_LIMIT + 1, 1.5, "3", None, True]
+        for limit in limits:
             refused(partial(store.search, "things", vector(1), limit=limit), limit)
             refused(partial(store.search_text, "things", "x", limit=limit), limit)
 
