@@ -17,7 +17,7 @@ import pytest
 from homing.errors import ModelMismatch, StoreError
 from homing.records import VectorRecord, text_hash
 from homing.stores.store import NewVector, Store
-from homing.testing.store_contract.samples import Opened, OpenStore, ids, only, record, vector
+from homing.testing.store_contract.samples import MODEL, Opened, OpenStore, ids, only, record, vector
 from homing.vectors import Vector, normalise
 
 COLLECTION = "shared"
@@ -91,7 +91,7 @@ def check_agreement(store: Store, writers: int, rounds: int) -> None:
     for writer in range(writers):
         for turn in range(rounds):
             unique = word(writer, turn)
-            found = [one.id for one in store.search_words(COLLECTION, unique, 100).found]
+            found = ids(store.search_words(COLLECTION, unique, 100).found)
             assert found == sorted(name for name, text in texts.items() if unique in text)
     for info in store.models(COLLECTION):
         store.serve(COLLECTION, info.model)
@@ -147,6 +147,17 @@ class SharingContract(Opened):
             lambda: store.drop("things"),
             lambda: store.collections(),
             lambda: store.check(),
+            lambda: store.write([record("a")]),
+            lambda: store.texts("things", ["a"]),
+            lambda: store.search_vector("things", vector(1), 1),
+            lambda: store.search_words("things", "lamp", 1),
+            lambda: store.measure("things", ["a"], query="lamp"),
+            lambda: store.put_vectors("things", MODEL, [NewVector("a", text_hash(""), vector(1))]),
+            lambda: store.models("things"),
+            lambda: store.model_of("things"),
+            lambda: store.missing("things", MODEL),
+            lambda: store.serve("things", MODEL),
+            lambda: store.discard("things", MODEL),
         ):
             with pytest.raises(StoreError):
                 call()

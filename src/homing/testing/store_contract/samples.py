@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from homing.errors import InvalidArgument
-from homing.records import Match, VectorRecord
+from homing.records import VectorRecord
 from homing.stores.store import SearchOptions, Store
 from homing.testing.processes import Processes
 from homing.vectors import Vector
@@ -41,9 +41,9 @@ def record(
     return VectorRecord(name, collection, embedding, metadata, text, model if values else "", keywords)
 
 
-def ids(matches: list[Match]) -> list[str]:
+def ids(found: Iterable[Any]) -> list[str]:
     """The ids of an answer, in its order."""
-    return [match.id for match in matches]
+    return [one.id for one in found]
 
 
 def only(**pairs: Any) -> SearchOptions:

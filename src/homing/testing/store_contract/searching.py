@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from homing.errors import DimensionMismatch, ModelMismatch, StoreError
-from homing.records import VectorRecord, text_hash
+from homing.errors import DimensionMismatch, ModelMismatch
+from homing.records import VectorRecord
 from homing.stores.filters import matches, wanted
-from homing.stores.store import MAX_LIMIT, NewVector, SearchOptions, Store, Words
+from homing.stores.store import MAX_LIMIT, SearchOptions, Store, Words
 from homing.testing.store_contract.samples import MODEL, WIDTH, Opened, ids, only, record, refused, vector
 
 VALUES: tuple[Any, ...] = (
@@ -270,11 +270,11 @@ class LegsContract(Opened):
 
     def test_the_nearest_come_with_their_cosines(self, filled: Store) -> None:
         found = filled.search_vector("things", vector(2), 10)
-        assert [one.id for one in found] == ["both", "twin", "near", "far"]
+        assert ids(found) == ["both", "twin", "near", "far"]
         assert [one.cosine for one in found] == pytest.approx([1, 1, 0.8**0.5, -1], abs=1e-6)
-        assert [one.id for one in found] == ids(filled.search("things", vector(2)))
-        assert [one.id for one in filled.search_vector("things", vector(2), 1)] == ["both"]
-        assert [one.id for one in filled.search_vector("things", vector(2), 9, only(room="客厅"))] == ["twin", "far"]
+        assert ids(found) == ids(filled.search("things", vector(2)))
+        assert ids(filled.search_vector("things", vector(2), 1)) == ["both"]
+        assert ids(filled.search_vector("things", vector(2), 9, only(room="客厅"))) == ["twin", "far"]
         assert filled.search_vector("things", vector(2), 0) == []
         assert filled.search_vector("nothing", vector(2), 10) == []
 
@@ -289,8 +289,8 @@ class LegsContract(Opened):
 
     def test_records_that_share_words_come_by_relevance_and_then_by_id(self, filled: Store) -> None:
         found = filled.search_words("things", "卧室的灯 lamp", 10).found
-        assert [one.id for one in found] == ids(filled.search_text("things", "卧室的灯 lamp"))
-        assert [one.id for one in found][:2] == ["both", "twin"]
+        assert ids(found) == ids(filled.search_text("things", "卧室的灯 lamp"))
+        assert ids(found)[:2] == ["both", "twin"]
         assert found[0].bm25 == found[1].bm25 > found[-1].bm25 > 0
         assert filled.search_words("things", "卧室的灯 lamp", 1).found == found[:1]
         narrowed = filled.search_words("things", "卧室的灯 lamp", 10, only(room="客厅")).found
@@ -316,7 +316,7 @@ class LegsContract(Opened):
         worded = {one.id: one.bm25 for one in filled.search_words("things", "卧室 温度 lamp", MAX_LIMIT).found}
         asked = ["words", "far", "gone", "bare", "both", "near", "twin"]
         found = filled.measure("things", asked, vector=vector(1, 2), query="卧室 温度 lamp")
-        assert [one.id for one in found] == ["words", "far", "bare", "both", "near", "twin"]
+        assert ids(found) == ["words", "far", "bare", "both", "near", "twin"]
         assert {one.id: one.cosine for one in found if one.cosine is not None} == pytest.approx(near)
         assert {one.id: one.bm25 for one in found if one.bm25} == pytest.approx(worded)
         for one in found:
@@ -337,21 +337,3 @@ class LegsContract(Opened):
         assert filled.texts("things", ["strange", "near", "gone"]) == {"strange": "a\0b \ud800 '\"", "near": "关闭窗户"}
         assert filled.texts("things", []) == {}
         assert filled.texts("nothing", ["near"]) == {}
-
-    def test_a_closed_store_answers_nothing(self, filled: Store) -> None:
-        filled.close()
-        for call in (
-            lambda: filled.write([record("a")]),
-            lambda: filled.texts("things", ["both"]),
-            lambda: filled.search_vector("things", vector(1), 1),
-            lambda: filled.search_words("things", "lamp", 1),
-            lambda: filled.measure("things", ["both"], query="lamp"),
-            lambda: filled.put_vectors("things", MODEL, [NewVector("bare", text_hash(""), vector(1))]),
-            lambda: filled.models("things"),
-            lambda: filled.model_of("things"),
-            lambda: filled.missing("things", MODEL),
-            lambda: filled.serve("things", MODEL),
-            lambda: filled.discard("things", MODEL),
-        ):
-            with pytest.raises(StoreError):
-                call()
