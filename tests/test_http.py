@@ -8,6 +8,7 @@ import resource
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -24,6 +25,7 @@ REPLY = json.dumps({"choices": [{"message": {"content": "灯塔"}}]}).encode()
 DEEP = b"[" * 200_000 + b"]" * 200_000
 
 
+@cache
 def packed_zeros(size: int) -> bytes:
     packer = zlib.compressobj(9, wbits=31)
     block = b" " * (1 << 20)
