@@ -94,6 +94,7 @@ def test_a_packed_answer_is_read(packing: str) -> None:
         assert chat(address) == "灯塔"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [embed, chat, stream])
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_answer_that_unpacks_to_a_gigabyte_is_cut_off(ask: Callable[[str], Any], status: int) -> None:

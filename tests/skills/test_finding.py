@@ -12,6 +12,8 @@ from homing.skills import Skill, ToolRetrievalService
 from homing.testing.fake import FakeEmbedder
 from tests.effort import times
 
+pytestmark = pytest.mark.slow
+
 MIXED = [
     Skill("git-commit", "生成Git提交信息", ("git", "版本")),
     Skill("file_read", "Read the contents of a file"),
@@ -108,7 +110,6 @@ def test_a_shared_word_raises_a_score_and_never_lowers_it(bundled: ToolRetrieval
         assert hit.score >= scale.fit.score(1 - hit.cosine, few) - 1e-6
 
 
-@pytest.mark.slow
 def test_among_hundreds_what_fits_nothing_stays_below_the_border(tmp_path: Path) -> None:
     verbs, things = ("分析", "convert", "整理", "deploy", "翻译"), ("表格", "invoices", "日志", "images", "合同")
     steps = (
@@ -220,7 +221,6 @@ def test_another_process_is_seen_at_once(mixed: ToolRetrievalService, tmp_path: 
     assert mixed.find_relevant_skills("deploy")[0].name == "deploy"
 
 
-@pytest.mark.slow
 def test_many_threads_may_ask_and_index_at_once(service: ToolRetrievalService) -> None:
     service.index_skill(Skill("first", "第一个技能"))
     failures: list[Exception] = []

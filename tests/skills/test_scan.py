@@ -18,6 +18,8 @@ from homing.testing.fake import FakeEmbedder
 from tests.forked import start_python
 from tests.skills.folders import front, write_skill
 
+pytestmark = pytest.mark.slow
+
 
 def names(service: ToolRetrievalService) -> list[str]:
     return sorted(skill.name for skill in service.list_skills())
@@ -111,7 +113,6 @@ def test_unchanged_skills_cost_no_embedding(
     assert "Skipping unchanged skill: s7" in caplog.messages
 
 
-@pytest.mark.slow
 def test_a_first_scan_embeds_in_batches(service: ToolRetrievalService, root: Path, embedder: FakeEmbedder) -> None:
     for number in range(30):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}", "正文一。" * 200))
@@ -120,7 +121,6 @@ def test_a_first_scan_embeds_in_batches(service: ToolRetrievalService, root: Pat
     assert embedder.calls <= 2
 
 
-@pytest.mark.slow
 def test_long_skills_are_told_as_they_come_and_a_scan_that_is_called_off_is_taken_up(
     service: ToolRetrievalService, root: Path
 ) -> None:
@@ -173,7 +173,6 @@ def test_a_copied_folder_with_its_marker_is_indexed(service: ToolRetrievalServic
     assert len(service.list_skills()) == 2
 
 
-@pytest.mark.slow
 def test_another_model_leads_to_indexing_again(root: Path, tmp_path: Path) -> None:
     folder = write_skill(root, "a", front("git", "提交代码", "正文。" * 100))
     with ToolRetrievalService(tmp_path / "data", embedder=FakeEmbedder(64)) as service:
@@ -262,7 +261,6 @@ with ToolRetrievalService(sys.argv[1], embedder=Told(delay=float(sys.argv[3]))) 
 """
 
 
-@pytest.mark.slow
 def test_two_processes_leave_no_duplicates(root: Path, tmp_path: Path) -> None:
     for number in range(12):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}"))
@@ -274,7 +272,6 @@ def test_two_processes_leave_no_duplicates(root: Path, tmp_path: Path) -> None:
         assert len(service.list_skills()) == 12
 
 
-@pytest.mark.slow
 def test_a_scan_that_is_killed_is_taken_up_by_the_next(root: Path, tmp_path: Path) -> None:
     for number in range(8):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}"))
@@ -296,7 +293,6 @@ def test_injection_is_flagged_in_every_report(service: ToolRetrievalService, roo
     assert [entry.name for entry in service.scan(root).flagged] == ["bad"]
 
 
-@pytest.mark.slow
 def test_the_index_follows_a_watched_folder(service: ToolRetrievalService, root: Path) -> None:
     write_skill(root, "a", front("a", "first"))
     reports: list[ScanReport] = []

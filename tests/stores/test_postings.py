@@ -87,6 +87,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.sets(st.integers(0, 30)), st.booleans())
 def test_joined_segments_say_what_their_texts_say(
     given_texts: list[list[list[str]]], removed: set[int], backwards: bool

@@ -62,6 +62,7 @@ def test_an_overlap_of_half_a_window_is_refused() -> None:
         windows("text", size=100, overlap=50)
 
 
+@pytest.mark.slow
 @settings(max_examples=times(50, in_full=1_000), deadline=None)
 @given(
     st.text(st.sampled_from("文字 a.。！？\n\r\t，,1é\u0301\u3000😀\u200d"), max_size=400),
