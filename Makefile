@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check quick soak lint docs browser clean
+.PHONY: demo test every check quick soak lint docs browser clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
 	@$(BIN)/homing demo
 
-test: lint browser
+# Lint and types beside the tests: they take one core for most of a minute when nothing is cached.
+test: $(VENV)/.dev browser
+	@$(MAKE) --no-print-directory -j2 lint every
+
+every: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal
 
 # While one works: lint and types beside every test that is not slow.

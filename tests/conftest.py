@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,13 @@ import hypothesis
 import pytest
 
 from homing.database.postgres.server import LocalServer
-from tests.effort import times
+from homing.embedders.local import LocalProvider
+from tests.effort import SOAK, times
+
+# Every commit waits for the disk; in memory it waits for nothing. `make soak` stays on the disk.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+if not SOAK and "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # No test reads or writes what the person who runs it has: without a folder of its own, a command takes ./data.
 os.environ["HOMING_DATA"] = "data"
@@ -26,11 +33,11 @@ os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir(), "homing-tests-have
 
 # Nothing here must survive a power cut. A killed server loses nothing all the same.
 FAST = {"fsync": "off", "full_page_writes": "off"}
-
+KEPT = LocalProvider()
 
 HEAVY = {"browser", "folder_of_servers", "shell"}
-ENGINES = {"postgres", "lance"}
-FOLDERS = {Path(__file__).parent / "stores" / "lance", Path(__file__).parent / "langchain"}
+ENGINES = ("postgres", "lance")
+FOLDERS = {Path(__file__).parent / one for one in ("stores/lance", "langchain", "langgraph", "haystack", "llamaindex")}
 
 # No property fails because the machine was busy.
 hypothesis.settings.register_profile("homing", max_examples=times(50, in_full=1_000), deadline=None)
@@ -39,10 +46,11 @@ hypothesis.settings.load_profile("homing")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs a browser, a shell, a PostgreSQL server, LanceDB or LangChain is no part of `make check`."""
+    """Whatever needs a browser, a shell, a PostgreSQL server, LanceDB or a framework is no part of `make check`."""
     for item in items:
         given = getattr(item, "callspec", None)
-        engines = ENGINES & {one for one in given.params.values() if isinstance(one, str)} if given else set()
+        told = [one for one in given.params.values() if isinstance(one, str)] if given else []
+        engines = [one for one in told if one.endswith(ENGINES)]
         if engines or HEAVY & set(getattr(item, "fixturenames", ())) or FOLDERS & set(item.path.parents):
             item.add_marker(pytest.mark.slow)
 
@@ -51,6 +59,12 @@ def pytest_collection_finish() -> None:
     """Thousands of collected tests stay to the end: the collector need not look at them each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    """Once a test has loaded the bundled model it stays in memory for those that follow."""
+    if "onnxruntime" in sys.modules:
+        KEPT.load()
 
 
 @dataclass(frozen=True)

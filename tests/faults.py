@@ -16,6 +16,7 @@ import homing
 from homing.app import Homing
 from homing.config import load
 from homing.testing.loopback import Fault, LoopbackApi
+from tests.effort import SOAK
 
 T = TypeVar("T")
 
@@ -35,6 +36,10 @@ FAULTS: dict[str, tuple[str, Fault | None, str]] = {
     "wrong width": (OPENAI, Fault(rows=lambda rows: [row[:8] for row in rows]), "EMBEDDING_DIMENSION_MISMATCH"),
     "not a number": (OPENAI, Fault(rows=lambda rows: [[math.nan] * len(row) for row in rows]), "MALFORMED_ANSWER"),
 }
+
+OF_EACH_KIND = tuple(FAULTS) if SOAK else ("no key", "slow", "wrong width")
+"""Before a model is asked, while it is, and in its answer. What every fault does is tested in Python; these are for the
+other doors, which pass on what Python says."""
 
 
 @dataclass(frozen=True)

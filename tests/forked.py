@@ -36,7 +36,8 @@ ROOT = Path(__file__).parent.parent
 HOMING = ("-c", "from homing.cli.main import run; run()")
 COMMAND = (sys.executable, *HOMING)
 """`homing` in a new interpreter."""
-READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_")
+LANGUAGE = ("LC_", "LANG")
+READ_AT_THE_START = ("PYTHON", *LANGUAGE, "TZ", "LD_")
 # LanceDB and onnxruntime are not among them: they start threads when imported, and threads do not live on in a fork.
 IMPORTED = (
     "homing.cli.main", "homing.app", "homing.server.application", "homing.mcp.server", "homing.ipc.stdio",
@@ -186,6 +187,14 @@ def start_python(arguments: Sequence[str], *, env: Mapping[str, str] | None = No
     return Forked(arguments, env=env, **options)
 
 
+class Forks:
+    """For the contracts of `homing.testing`: their processes are forks."""
+
+    @staticmethod
+    def start_python(code: str, *arguments: str) -> Process:
+        return start_python(["-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 def command() -> tuple[str, ...]:
     """`homing` as a command line, for programs that start it themselves. Who kills the process kills the fork."""
     return COMMAND if SOAK else (sys.executable, "-ISc", LAUNCHER, _parent().address, *HOMING)
@@ -210,7 +219,10 @@ def run_python(
 
 
 def _at_the_start(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if name.startswith(READ_AT_THE_START)}
+    found = {name: value for name, value in env.items() if name.startswith(READ_AT_THE_START)}
+    # Of a language an interpreter reads the encoding only, and writes UTF-8 where none is told.
+    utf_8 = {name for name, value in found.items() if name.startswith(LANGUAGE) and value.upper().endswith("UTF-8")}
+    return {name: value for name, value in found.items() if name not in utf_8}
 
 
 class _Parent:

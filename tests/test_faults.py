@@ -15,6 +15,8 @@ from homing.records import Mode, Retrieved
 from tests.faults import FAULTS, Faulty, faulty, warnings
 from tests.skills.folders import front, write_skill
 
+pytestmark = pytest.mark.slow
+
 HOME = Path(homing.__file__).parent / "examples" / "home.json"
 STORY = "林婉推开窗，看见灯塔亮了。\n\nThe harbour was empty at dawn."
 # Scans and uploads wait for their vectors; a provider that does not exist is no model to them.

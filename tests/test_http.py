@@ -8,6 +8,7 @@ import resource
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -24,6 +25,7 @@ REPLY = json.dumps({"choices": [{"message": {"content": "灯塔"}}]}).encode()
 DEEP = b"[" * 200_000 + b"]" * 200_000
 
 
+@cache
 def packed_zeros(size: int) -> bytes:
     packer = zlib.compressobj(9, wbits=31)
     block = b" " * (1 << 20)
@@ -92,6 +94,7 @@ def test_a_packed_answer_is_read(packing: str) -> None:
         assert chat(address) == "灯塔"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [embed, chat, stream])
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_answer_that_unpacks_to_a_gigabyte_is_cut_off(ask: Callable[[str], Any], status: int) -> None:

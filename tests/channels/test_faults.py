@@ -12,12 +12,12 @@ from fastapi.testclient import TestClient
 from homing.channels import Channels
 from homing.server.application import create_app
 from tests.channels.invoking import AFRAID, NOVEL
-from tests.faults import FAULTS, Faulty, faulty, warnings
+from tests.faults import OF_EACH_KIND, Faulty, faulty, warnings
 
 Ask = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(params=FAULTS)
+@pytest.fixture(params=OF_EACH_KIND)
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Faulty]:
     with faulty(tmp_path, request.param) as model:
         yield model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -204,10 +205,15 @@ def test_an_editor_that_sends_headers_gets_headers_and_may_leave_in_the_middle(t
 
 def test_too_many_requests_are_pushed_back_and_may_be_sent_again(tmp_path: Path, api: LoopbackApi) -> None:
     data = not_yet_embedded(tmp_path, api)
-    api.always = Fault(delay=0.5)
+    over = threading.Event()
+    api.always = Fault(text=lambda answer: answer if over.wait(600) else "")
     with IpcProcess(data, "--max-pending", "4") as process:
         process.initialize()
         sent = process.send_all([("embedding:generate", {"texts": [f"text {number}"]}) for number in range(12)])
+        # The first ones wait for the model until the others were told.
+        for one in sent[4:]:
+            process.wait(one)
+        over.set()
         envelopes = [process.wait(one)["result"] for one in sent]
         pushed = [one for one in envelopes if not one["ok"]]
         assert len(pushed) == 8

@@ -81,6 +81,14 @@ def test_a_signal_lets_short_requests_finish(tmp_path: Path, api: LoopbackApi) -
         assert app.documents.text("novel", "new") == "最后一句话"
 
 
+def test_a_signal_ends_it_whichever_thread_takes_it(tmp_path: Path) -> None:
+    with IpcProcess(tmp_path / "data") as process:
+        process.initialize()
+        threads = (int(one.name) for one in Path(f"/proc/{process.pid}/task").iterdir())
+        os.kill(next(one for one in threads if one != process.pid), signal.SIGTERM)
+        assert process.ended() == 0
+
+
 def test_a_client_that_does_not_read_cannot_keep_it_alive(tmp_path: Path) -> None:
     process = start(
         ["ipc", "--grace", "0.5", "--data", str(tmp_path / "data")],

@@ -21,7 +21,9 @@ class Shell:
         inherited = {
             name: value for name, value in os.environ.items() if name == "HOMING_DATA" or not name.startswith("HOMING_")
         }
-        return run(arguments, cwd=self.folder, env=inherited | environ, stdin=stdin)
+        # A process loads its model first, which takes long on a busy machine.
+        patient = {"HOMING_SEARCH__DEADLINE": "300"}
+        return run(arguments, cwd=self.folder, env=inherited | patient | environ, stdin=stdin)
 
     def json(self, *arguments: str, **options: str) -> Any:
         """What it prints with `--json`."""

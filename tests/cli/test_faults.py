@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 
 import homing
 from homing.cli.main import app
-from tests.faults import FAULTS, faulty
+from tests.faults import OF_EACH_KIND, faulty
 from tests.skills.folders import front, write_skill
+
+pytestmark = pytest.mark.slow
 
 HOME = Path(homing.__file__).parent / "examples" / "home.json"
 STORY = "林婉推开窗，看见灯塔亮了。"
@@ -29,7 +31,7 @@ def ask(*arguments: str) -> Any:
     return json.loads(shell(*arguments, "--json"))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", OF_EACH_KIND)
 def test_everything_is_kept_listed_found_by_words_and_deleted(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

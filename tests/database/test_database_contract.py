@@ -13,21 +13,22 @@ from homing.database.postgres.database import PostgresDatabase
 from homing.database.sqlite import SqliteDatabase
 from homing.testing.database_contract import DatabaseContract, OpenDatabase
 from tests.conftest import Database
+from tests.forked import Forks
 
 
-class TestSqliteDatabase(DatabaseContract):
+class TestSqliteDatabase(Forks, DatabaseContract):
     @pytest.fixture
     def open_database(self, tmp_path: Path) -> OpenDatabase:
         return partial(SqliteDatabase, tmp_path / "contract.db")
 
 
-class TestPostgresDatabase(DatabaseContract):
+class TestPostgresDatabase(Forks, DatabaseContract):
     @pytest.fixture
     def open_database(self, database: Database, schema: str) -> OpenDatabase:
         return partial(PostgresDatabase, database.url, schema=schema)
 
 
-class TestDatabaseOfAUser(DatabaseContract):
+class TestDatabaseOfAUser(Forks, DatabaseContract):
     @pytest.fixture
     def open_database(self, database: Database, schema: str) -> OpenDatabase:
         return partial(_of_a_user, database.url, schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ def commands(draw: st.DrawFn) -> tuple[str, str, str, bool]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=times(75, in_full=3000), deadline=None)
 @given(homes(), commands())
 def test_no_device_outside_the_scope_or_of_another_kind_is_ever_touched(

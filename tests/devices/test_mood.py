@@ -210,6 +210,7 @@ def _put(template: str, key: str, text: str, english: bool) -> str:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=times(300, in_full=10_000), deadline=None)
 @given(said(), st.booleans())
 def test_only_a_command_acts(sentence: tuple[str, str], somewhere: bool) -> None:
@@ -219,6 +220,7 @@ def test_only_a_command_acts(sentence: tuple[str, str], somewhere: bool) -> None
     assert not any(step.decision == "act" for step in answer.steps), (text, answer.steps)
 
 
+@pytest.mark.slow
 def test_reports_questions_and_prohibitions_in_many_words_act_on_nothing() -> None:
     templates = Path(__file__).with_name("not_commands.txt").read_text(encoding="utf-8").splitlines()
     for at, template in enumerate(templates):

@@ -20,6 +20,8 @@ from homing.doctor.finding import Finding
 from homing.errors_zh import has_chinese
 from tests.forked import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:

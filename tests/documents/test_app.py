@@ -164,6 +164,7 @@ def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -
     library.close()
 
 
+@pytest.mark.slow
 def test_documents_on_a_store_that_is_no_database_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
     settings = Settings(store=f"lance://{tmp_path / 'lance'}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +21,7 @@ from homing.errors import NotFound, ProviderUnavailable
 from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
+from tests.forked import start_python
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_killed_in_the_middle_the_next_refresh_completes_it(tmp_path: Path) -> N
         f"followed(Path({str(folder)!r}), open_store({f'sqlite:///{database}'!r}),"
         " FakeEmbedder(delay=0.01)).refresh(lambda done, total: print(done, flush=True))"
     )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    process = start_python(["-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
         if int(line) > 100:

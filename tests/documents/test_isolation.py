@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from homing.documents import DocumentService
 from homing.testing.fake import FakeEmbedder
 from tests.documents.novel import Library
+from tests.effort import times
 
 # Names that a careless key, pattern or path would confuse.
 PROJECTS = ["a", "a:b", "a%", "A", "a'; --", "项目", "a/b", "documents:a", "*"]
@@ -32,7 +33,7 @@ steps = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(8, in_full=100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
 def test_no_search_finds_what_another_project_holds(actions: list[tuple[str, str, str, list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:

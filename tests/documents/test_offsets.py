@@ -14,6 +14,7 @@ from homing.documents import DocumentService, editing, layout
 from homing.documents.editing import edit
 from homing.documents.layout import Block, Piece, Stored, split
 from tests.documents.novel import Library, paragraphs
+from tests.effort import times
 
 PIECES = [
     "第一章 雨夜",
@@ -55,9 +56,10 @@ def stored_after(stored: Stored, text: str, following: int) -> tuple[Stored, int
     return Stored(text, blocks, chunks), change.following
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(40, in_full=1_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(texts, st.integers(1, 9)), min_size=1, max_size=3), st.lists(edits, min_size=1, max_size=5))
 # A rule at the start and one far below it make front matter of all between them.
+@pytest.mark.slow
 @example([("---\n\n", 1), ("---\n\n", 1)], [[]])
 @example([("---\n\n", 1), ("", 9)], [[(0.9, 0, "\n\n---\n\n")]])
 def test_an_edit_gives_what_cutting_the_whole_text_gives(parts: list[tuple[str, int]], rounds: list[list[Put]]) -> None:
@@ -79,7 +81,7 @@ def test_an_edit_gives_what_cutting_the_whole_text_gives(parts: list[tuple[str, 
             assert sum(block.length for block in stored.blocks) == len(text)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(8, in_full=100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_offsets_slice_the_stored_text(versions: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, closing(Library(Path(folder), None)) as library:

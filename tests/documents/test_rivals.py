@@ -21,9 +21,12 @@ from homing.engine import Engine
 from homing.testing.fake import FakeEmbedder
 from tests.documents import rival
 from tests.documents.novel import Library
+from tests.effort import times
 from tests.forked import start_python
 
-ROUNDS = 60
+pytestmark = pytest.mark.slow
+
+ROUNDS = times(15, in_full=60)
 
 
 def check_in_order(documents: DocumentService, engine: Engine, names: Iterable[str]) -> None:
@@ -71,7 +74,6 @@ def test_threads(tmp_path: Path) -> None:
     check_folder(tmp_path, names)
 
 
-@pytest.mark.slow
 def test_processes(tmp_path: Path) -> None:
     names = ("a", "b")
     writers = [

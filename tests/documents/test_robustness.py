@@ -20,8 +20,9 @@ from tests.documents.novel import Library, paragraphs
 from tests.effort import times
 from tests.forked import start_python
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_a_document_of_megabytes_and_many_thousand_paragraphs(tmp_path: Path) -> None:
     count = times(20_000, in_full=100_000)
     text = "\n\n".join(f"{one}第{number}节。" for number, one in enumerate(paragraphs(count, seed=1)))
@@ -98,7 +99,6 @@ while True:
 """
 
 
-@pytest.mark.slow
 def test_an_editor_that_is_killed_leaves_everything_in_order(tmp_path: Path) -> None:
     for round_ in range(5):
         with start_python(["-c", EDITOR, str(tmp_path), str(round_)], stdout=subprocess.PIPE) as editor:

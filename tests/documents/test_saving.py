@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from homing.errors import InvalidArgument, NotFound, StoreBusy, StoreError
 from homing.testing.fake import FakeEmbedder
 from tests.documents.gated import Gated
 from tests.documents.novel import Library, novel, paragraphs
+from tests.forked import run_python, start_python
 
 
 def test_a_save_does_not_wait_for_the_model(tmp_path: Path) -> None:
@@ -42,6 +42,7 @@ def test_two_saves_in_a_row_are_both_reported(documents: DocumentService) -> Non
     assert (len(first.changed), len(second.changed), len(second.unchanged)) == (300, 1, 299)
 
 
+@pytest.mark.slow
 def test_of_many_saves_the_latest_wins(documents: DocumentService, embedder: FakeEmbedder) -> None:
     for number in range(400):
         documents.save("p", "d", f"第一段不变，一直都不变。\n\n第二段写到了{number}个字。")
@@ -63,6 +64,7 @@ def test_typing_in_a_paragraph_does_not_embed_every_letter(tmp_path: Path) -> No
     library.close()
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_there_in_every_process(tmp_path: Path) -> None:
     long = novel(3000)
     library = Library(tmp_path, FakeEmbedder())
@@ -74,8 +76,8 @@ from tests.documents.novel import Library
 library = Library(Path(sys.argv[1]), None)
 print(len(library.documents.text("p", "d")), len(library.documents.search("p", "夜晚", mode="keyword", top_k=7)))
 """
-    seen = subprocess.run([sys.executable, "-c", reader, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert seen.stdout.split() == [str(len(long)), "7"]
+    seen = run_python(["-c", reader, str(tmp_path)])
+    assert seen.stdout.split() == [str(len(long)), "7"], seen.stderr
     library.close()
 
 
@@ -161,9 +163,7 @@ def locked(path: Path) -> Iterator[None]:
         print("locked", flush=True)
         sys.stdin.readline()
     """
-    holder = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    holder = start_python(["-c", textwrap.dedent(code), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"locked\n"
     try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,9 +22,10 @@ from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from homing.text.sentences import windows
 from tests.documents.novel import Library
+from tests.effort import times
 from tests.files.made_files import make_pdf
+from tests.forked import run_python
 
-ROOT = Path(__file__).parents[2]
 LONG = "".join(f"第{n}条规定了部门的职责和权限，由主管{'😀' * (n % 2)}负责落实。" for n in range(3_000))
 
 
@@ -91,7 +90,9 @@ def test_only_windows_that_say_something_new_are_embedded(documents: DocumentSer
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=times(5, in_full=100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=5))
 def test_whatever_is_uploaded_after_whatever_the_index_says_the_same(library: Library, seeds: list[int]) -> None:
     documents, store = library.documents, library.store
@@ -189,11 +190,8 @@ store.close()
 
 @pytest.mark.slow
 def test_killed_right_after_an_upload_a_process_that_only_reads_finds_it_by_its_words(tmp_path: Path) -> None:
-    def run(code: str) -> subprocess.CompletedProcess[str]:
-        path = str(tmp_path / "homing.db")
-        return subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, cwd=ROOT)
-
-    assert run(UPLOADS).returncode == -9
-    read = run(READS)
+    path = str(tmp_path / "homing.db")
+    assert run_python(["-c", UPLOADS, path]).returncode == -9
+    read = run_python(["-c", READS, path])
     assert read.returncode == 0, read.stderr
     assert json.loads(read.stdout) == [[["手册.txt", True]], 1]

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from homing.embedders.local import LocalProvider
+from homing.embedders.local import MIN_SAME_COSINE, LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, GRAPH, TOKENIZER, ModelFolder
 from homing.errors import InvalidArgument, ModelNotReady
 from homing.testing.provider_contract import ProviderContract
@@ -62,6 +62,7 @@ def test_another_version_of_a_model_has_another_identity(tmp_path: Path) -> None
     assert LocalProvider(folder).id == "local/all-MiniLM-L6-v2-zh:2@384"
 
 
+@pytest.mark.slow
 def test_a_row_does_not_depend_on_batch_order_or_threads() -> None:
     texts = mixed_texts(times(100, in_full=400))
     together = LOADED.embed(texts)
@@ -109,6 +110,7 @@ def test_the_two_languages_meet() -> None:
     assert cosine("turn on the light", "打开灯") > cosine("turn on the light", "读取温度") + 0.2
 
 
+@pytest.mark.slow
 def test_a_megabyte_is_cut_quickly_and_said_to_be() -> None:
     chinese, english, word = "很长的故事" * 200_000, "a long story " * 80_000, "x" * 1_000_000
     assert LOADED.truncated([chinese, english, word, "短"]) == [True, True, False, False]
@@ -146,6 +148,31 @@ def test_it_logs_its_name_once_however_many_threads_ask(caplog: pytest.LogCaptur
     # On some processors it also says that it takes other kernels.
     told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Loaded")]
     assert told == ["Loaded local embedding model: all-MiniLM-L6-v2-zh"]
+
+
+def test_a_processor_that_overflows_gets_exact_kernels_and_the_same_rows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # What was noted at the export is turned round, so that any processor seems to compute something else.
+    folder = shutil.copytree(BUNDLED, tmp_path / "model")
+    told = json.loads((folder / DESCRIPTION).read_text())
+    told["check"]["vector"] = [-value for value in told["check"]["vector"]]
+    (folder / DESCRIPTION).write_text(json.dumps(told))
+    texts = [*mixed_texts(20), "海鸟在灯塔上过夜。" * 60]
+    with caplog.at_level(logging.INFO, logger="homing"):
+        rows = LocalProvider(folder).embed(texts)
+    assert "no exact 8-bit products" in caplog.text
+    assert (rows * LOADED.embed(texts)).sum(axis=1).min() > MIN_SAME_COSINE
+
+
+def test_providers_of_one_folder_share_what_is_in_memory(tmp_path: Path) -> None:
+    folder = shutil.copytree(BUNDLED, tmp_path / "model")
+    one, other = LocalProvider(folder), LocalProvider(folder)
+    np.testing.assert_array_equal(one.embed(["灯塔"]), other.embed(["灯塔"]))
+    assert one._model() is other._model()
+    (folder / GRAPH).write_bytes(b"another graph")
+    with pytest.raises(ModelNotReady, match="damaged"):
+        LocalProvider(folder).load()
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:

@@ -49,8 +49,17 @@ def test_many_texts_are_split_by_count_and_keep_their_order(
 
 
 def test_no_more_requests_run_at_once_than_allowed(provider: RemoteProvider, remote: Remote, api: LoopbackApi) -> None:
-    api.always = Fault(delay=0.1)
     most = 1 if remote.kind is OllamaProvider else 4
+    together = threading.Event()
+
+    def meet(answer: str) -> str:
+        """Nobody is answered before as many as may are there."""
+        if api.most_at_once >= most:
+            together.set()
+        assert together.wait(600)
+        return answer
+
+    api.always = Fault(text=meet)
     provider.embed(
         [f"text {n}" for n in range(7 * remote.most_texts)] if remote.most_texts < 200 else ["文" * 5000] * 190
     )

@@ -8,7 +8,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import apsw
@@ -18,6 +17,7 @@ import pytest
 from homing.embedders.cached import Cached
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Scale
+from tests.forked import start_python
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_a_process_killed_while_writing_leaves_a_sound_file(path: Path, fake: Fa
         "    cached.embed([f'{batch} {n}' for n in range(50)])\n"
         "    print(batch, flush=True)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:
+    with start_python(["-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         while int(process.stdout.readline()) < 20:
             pass

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from homing.embedders.local import LocalProvider
 from homing.engine.batch import embed_long
 
 
+@pytest.mark.slow
 def test_the_end_of_a_long_text_counts_in_both_languages() -> None:
     model = LocalProvider()
     for filler, ending, question in (

@@ -18,6 +18,8 @@ from homing.files import Limits, read_file
 from tests.files.bombs import BOMBS, COSTLY, one_sheet_under_many_names, same_page_thousands_of_times
 from tests.files.made_files import make_docx, make_epub, make_pdf, make_xlsx, page
 
+pytestmark = pytest.mark.slow
+
 SMALL = Limits(cpu_seconds=1, memory=96 * 1024 * 1024)
 BOMB = same_page_thousands_of_times()
 

@@ -266,6 +266,7 @@ def test_bytes_of_something_else_are_damaged_whatever_the_name(name: str) -> Non
             read_file(content, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "whole"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,18 +32,25 @@ import homing
 from homing.errors import InvalidArgument, ModelMismatch
 from homing.haystack import HomingDocumentEmbedder, HomingDocumentStore, HomingHybridRetriever, HomingTextEmbedder
 from homing.testing.fake import FakeEmbedder
+from tests.effort import SOAK
 
 STORES = ["folder", pytest.param("lance", marks=pytest.mark.slow), pytest.param("postgres", marks=pytest.mark.slow)]
 
 
-@pytest.fixture(params=STORES)
-def document_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HomingDocumentStore]:
+@contextmanager
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HomingDocumentStore]:
     place = {"folder": str(tmp_path / "data"), "lance": f"lance://{tmp_path / 'lance'}"}.get(request.param)
     if place is None:
         place = f"{request.getfixturevalue('database').url}?schema=h_{secrets.token_hex(5)}"
     made = HomingDocumentStore(place)
     yield made
     made.close()
+
+
+@pytest.fixture(params=STORES)
+def document_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HomingDocumentStore]:
+    with opened(request, tmp_path) as made:
+        yield made
 
 
 class ById:
@@ -59,11 +67,12 @@ class ById:
 
 
 class TestStandard(ById, DocumentStoreBaseExtendedTests, CountDocumentsByFilterTest):
-    """Haystack's suite."""
+    """Haystack's suite, in full on every store."""
 
-    @pytest.fixture
-    def document_store(self, document_store: HomingDocumentStore) -> HomingDocumentStore:
-        return document_store
+    @pytest.fixture(params=STORES if SOAK else STORES[:1])
+    def document_store(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HomingDocumentStore]:
+        with opened(request, tmp_path) as made:
+            yield made
 
     def test_write_documents(self, document_store: HomingDocumentStore) -> None:  # type: ignore[override]
         one = Document(content="灯塔")

@@ -3,62 +3,51 @@
 from __future__ import annotations
 
 import secrets
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from homing.database.postgres.server import LocalServer
 from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.registry import open_store
 from homing.stores.store import Store
 from homing.testing.fake import FakeEmbedder
+from tests.conftest import Database
+from tests.effort import SOAK
 
 Open = Callable[..., KnowledgeBase]
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[LocalServer]:
-    # Not pytest's folder: as root the server runs as somebody who may not enter it.
-    folder = Path(tempfile.mkdtemp(prefix="homing-test-knowledge-"))
-    folder.chmod(0o755)
-    one = LocalServer(folder / "server", settings={"fsync": "off", "full_page_writes": "off"})
-    one.start()
-    yield one
-    one.remove()
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="session")
-def new_database(server: LocalServer) -> Callable[[], str]:
+def new_database(database: Database) -> Callable[[], str]:
     """Makes an empty database and gives its address: what one test does to a store is nothing to another."""
 
     def make() -> str:
         name = f"k{secrets.token_hex(4)}"
-        with psycopg.connect(server.admin_url, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {} OWNER homing").format(sql.Identifier(name)))
-        inside = make_conninfo(server.admin_url, dbname=name)
+        with psycopg.connect(database.admin_url, autocommit=True) as connection:
+            owner = sql.Identifier(str(conninfo_to_dict(database.url)["user"]))
+            connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), owner))
+        inside = make_conninfo(database.admin_url, dbname=name)
         with psycopg.connect(inside, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION vector")
-        return server.url.rpartition("/")[0] + f"/{name}"
+        return database.url.rpartition("/")[0] + f"/{name}"
 
     return make
 
 
-@pytest.fixture(params=["sqlite", "postgres", "fenced postgres"])
+# Without the fence it is the store of the contract, and users are told apart by the same column.
+@pytest.fixture(params=["sqlite", "postgres", "fenced postgres"] if SOAK else ["sqlite", "fenced postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "sqlite":
         opened = open_store(f"sqlite:///{tmp_path / 'homing.db'}")
     else:
-        server = request.getfixturevalue("server")
+        database = request.getfixturevalue("database")
         opened = PostgresStore(
-            server.url, schema=f"k_{secrets.token_hex(4)}", row_security=request.param.startswith("fenced")
+            database.url, schema=f"k_{secrets.token_hex(4)}", row_security=request.param.startswith("fenced")
         )
     yield opened
     opened.close()

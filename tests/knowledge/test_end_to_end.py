@@ -13,12 +13,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from homing.database.postgres.server import LocalServer
 from homing.embedders.local import LocalProvider
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.langchain import HybridRetriever
 from homing.stores.postgres.store import PostgresStore
 from homing.vectors import score_of
+from tests.conftest import Database
 from tests.files.made_files import make_docx, make_pdf
 
 PROMPT = ChatPromptTemplate.from_messages([("system", "根据资料回答。\n\n{context}"), ("human", "{input}")])
@@ -30,8 +30,8 @@ def model() -> LocalProvider:
 
 
 @pytest.fixture(scope="module")
-def store(server: LocalServer, model: LocalProvider) -> Iterator[PostgresStore]:
-    store = PostgresStore(server.url, schema=f"e2e_{secrets.token_hex(4)}", row_security=True)
+def store(database: Database, model: LocalProvider) -> Iterator[PostgresStore]:
+    store = PostgresStore(database.url, schema=f"e2e_{secrets.token_hex(4)}", row_security=True)
     alice = KnowledgeBase(1, store=store, embedder=model)
     alice.upload(
         make_docx(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 
 from homing.database.postgres.database import PostgresDatabase
-from homing.database.postgres.server import LocalServer
 from homing.documents import DocumentService
 from homing.engine import Engine
 from homing.errors import InvalidArgument, NotFound
@@ -17,6 +16,7 @@ from homing.knowledge import KnowledgeBase
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.store import MultiUserStore, Store
 from homing.testing.fake import FakeEmbedder
+from tests.conftest import Database
 from tests.knowledge.conftest import Open
 
 USERS = [
@@ -60,6 +60,7 @@ def test_a_number_and_its_text_are_one_user(base: Open) -> None:
     assert [file.name for file in base("7").list()] == ["a.txt"]
 
 
+@pytest.mark.slow
 def test_hostile_names_share_nothing_in_hundreds_of_searches(base: Open) -> None:
     chance = random.Random(4)
     for number, user in enumerate(USERS):
@@ -101,8 +102,8 @@ def test_documents_of_one_owner_are_in_no_list_or_search_of_another(store: Store
     engine.close()
 
 
-def test_the_fence_covers_the_texts_of_documents(server: LocalServer, embedder: FakeEmbedder) -> None:
-    store = PostgresStore(server.url, schema=f"k_{secrets.token_hex(4)}", row_security=True)
+def test_the_fence_covers_the_texts_of_documents(database: Database, embedder: FakeEmbedder) -> None:
+    store = PostgresStore(database.url, schema=f"k_{secrets.token_hex(4)}", row_security=True)
     for user in ("alice", "bob"):
         KnowledgeBase(user, store=store, embedder=embedder).upload(f"{user}的年假".encode(), "假期.txt")
 

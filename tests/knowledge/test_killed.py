@@ -21,6 +21,8 @@ from tests.forked import start_python
 from tests.knowledge.conftest import Open
 from tests.knowledge.uploader import version
 
+pytestmark = pytest.mark.slow
+
 UPLOADER = Path(__file__).with_name("uploader.py")
 SAID = re.compile(r"版本(\d+)的")
 
@@ -37,7 +39,6 @@ def seen(base: KnowledgeBase) -> set[int]:
     return set(by_version)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_killed_upload_leaves_the_old_file_or_the_new_one(
     engine: str, tmp_path: Path, new_database: Callable[[], str]

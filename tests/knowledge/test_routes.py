@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 
 import homing
 from homing.app import Homing
-from homing.config import ServerSettings, Settings
+from homing.config import ServerSettings, Settings, load
 from homing.server.application import create_app
 from homing.server.tokens import Tokens
 from homing.testing.loopback import Fault, LoopbackApi
+from tests.faults import Faulty, faulty
 from tests.files.made_files import make_pdf
 from tests.server.live import live
 
@@ -30,7 +32,14 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     store = ""
     if request.param == "postgres":
         store = request.getfixturevalue("new_database")()
-    settings = Settings(store=store, row_security=bool(store), server=ServerSettings(max_body=200_000), data=data)
+    with served(Settings(store=store, row_security=bool(store)), data) as send:
+        yield send
+
+
+@contextmanager
+def served(settings: Settings, data: Path) -> Iterator[Ask]:
+    """Sends requests as users of a server with these settings."""
+    settings = settings.model_copy(update={"server": ServerSettings(max_body=200_000), "data": data})
     with homing.open(data, settings=settings) as app:
         tokens = Tokens(app.database)
         secrets = {user: tokens.create(user, "write").secret for user in ("alice", "bob", "李雷")}
@@ -115,11 +124,22 @@ def long_text(paragraphs: int) -> bytes:
 
 @pytest.mark.slow
 def test_a_large_file_is_taken_in_by_a_job_while_the_old_one_or_the_new_one_is_found(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("homing.server.routes.files.SMALL", 20_000)
+    with (
+        faulty(tmp_path, "slow") as model,
+        served(load(model.settings, environ={}).settings, tmp_path / "data") as ask,
+    ):
+        model.release()
+        take_in_a_large_file(ask, model)
+
+
+def take_in_a_large_file(ask: Ask, model: Faulty) -> None:
     assert upload(ask, "alice", "制度.txt", "加班有双倍工资。".encode()).status_code == 200
     content = long_text(1_500)
+    # The job goes on until its vectors are there.
+    model.hold()
     begun = upload(ask, "alice", "制度.txt", content)
     assert begun.status_code == 202
     job = begun.json()
@@ -129,6 +149,7 @@ def test_a_large_file_is_taken_in_by_a_job_while_the_old_one_or_the_new_one_is_f
     assert texts == ["加班有双倍工资。"] or (texts and all(text in content.decode() for text in texts))
     again = upload(ask, "alice", "制度.txt", content)
     assert (again.status_code, again.json()["error"]["details"]) == (409, {"job": job["id"]})
+    model.release()
     ended = followed(ask, "alice", job["id"])
     assert (ended["state"], ended["done"]) == ("done", ended["total"])
     told = ended["result"]

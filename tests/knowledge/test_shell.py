@@ -34,6 +34,7 @@ def told(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_files_are_uploaded_searched_listed_and_deleted() -> None:
     done = run("upload", "手册.pdf", "refunds.txt")
     assert done.exit_code == 0, done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(params=["store", "table", "sqlite", "lance"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+KINDS = ("store", "table", "sqlite", "lance")
+
+
+@contextmanager
+def opened(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
     made: Place
     if request.param in ("sqlite", "lance"):
-        made = shared_place(request.param, tmp_path)
+        made = shared_place(request.param, folder)
     else:
         database = request.getfixturevalue("database")
         made = StorePlace(database) if request.param == "store" else TablePlace(database)
@@ -34,10 +38,18 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     made.close()
 
 
-@pytest.fixture
-def filled(place: Place) -> Place:
-    place.add(1, TEXTS)
-    return place
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    with opened(request, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place with the texts of one user, for tests that only look."""
+    with opened(request, tmp_path_factory.mktemp("filled")) as made:
+        made.add(1, TEXTS)
+        yield made
 
 
 @pytest.mark.parametrize(

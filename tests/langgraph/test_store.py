@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ import homing
 from homing.errors import InvalidArgument, ProviderUnavailable
 from homing.langgraph import HomingStore
 from homing.testing.fake import FakeEmbedder
+from tests.forked import run_python
 
 Open = Callable[..., HomingStore]
 
@@ -234,8 +234,7 @@ def test_what_it_cannot_stand_on_is_refused_with_a_sentence(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_an_agent_that_was_killed_remembers(tmp_path: Path) -> None:
     def run(what: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(Path(__file__).parent / "agent.py"), what, str(tmp_path / "data")]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return run_python([str(Path(__file__).parent / "agent.py"), what, str(tmp_path / "data")])
 
     killed = run("remember")
     assert killed.returncode == -signal.SIGKILL, killed.stderr

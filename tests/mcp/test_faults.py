@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from homing.mcp import mcp_server
-from tests.faults import FAULTS, faulty, warnings
+from tests.faults import OF_EACH_KIND, faulty, warnings
 from tests.mcp.furnished import HOME, STORY, call, data_of, text_of
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", OF_EACH_KIND)
 def test_what_is_kept_is_found_by_words(tmp_path: Path, fault: str, caplog: pytest.LogCaptureFixture) -> None:
     with faulty(tmp_path, fault) as model, model.open(tmp_path / "data") as app:
         server = mcp_server(app)

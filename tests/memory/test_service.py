@@ -59,6 +59,7 @@ def test_a_session_is_strict_where_it_is_asked_for(filled: Parts) -> None:
     assert len(filled.rag.retrieve("billing", limit=10)) == 6
 
 
+@pytest.mark.slow
 def test_a_rare_session_never_comes_back_empty(memory: Parts) -> None:
     for number in range(300):
         memory.memory.save_observation(f"billing note {number}", session_key="busy")

@@ -12,6 +12,8 @@ from homing.models.config_service import LLMConfigService
 from homing.models.manager import LLMManager
 from homing.testing.fake import FakeEmbedder
 
+pytestmark = pytest.mark.slow
+
 ARTICLE = """# 灯塔的历史
 
 灯塔是建在海边的高塔。它在夜里发出亮光，为来往的船只指明方向。

@@ -27,6 +27,8 @@ from tests import forked
 from tests.models.conftest import KEY
 from tests.models.remote import add_remote_model
 
+pytestmark = pytest.mark.slow
+
 OLD = LocalProvider().id
 NEW = "openai/text-embedding-3-small@512"
 
@@ -306,7 +308,6 @@ def homing_started(*arguments: str) -> forked.Process:
     return forked.start(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ())
 
 
-@pytest.mark.slow
 def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
     app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -344,7 +345,6 @@ def test_searches_in_another_process_notice_neither_the_switch_nor_a_kill(
     assert app.store.check() == []
 
 
-@pytest.mark.slow
 def test_in_the_background_the_command_returns_at_once_and_status_follows(
     app: Homing, remote: LLMModel, api: LoopbackApi, tmp_path: Path
 ) -> None:
@@ -375,7 +375,6 @@ def wait_until(happened: object, seconds: float = 300.0) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 def test_collections_on_lancedb_change_over_as_well(tmp_path: Path, api: LoopbackApi) -> None:
     settings = Settings(store=f"lance://{tmp_path}/lance")
     with homing.open(tmp_path / "data", settings=settings) as app:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SCREENSHOTS = Path(os.environ.get("HOMING_SCREENSHOTS") or Path(__file__).parent / "screenshots")
 """Where a picture is kept of what each test saw last."""
+PICTURES = SOAK or "HOMING_SCREENSHOTS" in os.environ
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 375, "height": 812}
 ARGUMENTS = [
@@ -82,7 +83,7 @@ def visit(
     page.goto(f"{address}/{place}")
     try:
         yield page
-        if SOAK or "HOMING_SCREENSHOTS" in os.environ:
+        if PICTURES:
             keep(page)
     except BaseException:
         keep(page)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.page.chromium import keep, visit
+from tests.page.chromium import PICTURES, keep, visit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -82,7 +82,8 @@ def test_axe_finds_nothing_on_any_view(
                 page.locator(opened).first.click()
             if violations := page.evaluate(RUN):
                 found[place] = violations
-            keep(page, place)
+            if PICTURES:
+                keep(page, place)
         page.keyboard.press("Escape")
         page.goto(f"{address}/#/documents")
         page.locator(".rows a").first.wait_for()
@@ -90,5 +91,6 @@ def test_axe_finds_nothing_on_any_view(
         page.locator("#upload").wait_for()
         if violations := page.evaluate(RUN):
             found["upload"] = violations
-        keep(page, "upload")
+        if PICTURES:
+            keep(page, "upload")
     assert found == {}

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from homing.server.application import create_app
-from tests.faults import FAULTS, Faulty, faulty, warnings
+from tests.faults import OF_EACH_KIND, Faulty, faulty, warnings
 from tests.server.contents import HOME
 
 LOOPBACK = "http://127.0.0.1"
@@ -18,7 +18,7 @@ UNAVAILABLE = ("degraded", "unavailable")
 STORY = "他一个人守着灯塔，三十年没有和人说话。"
 
 
-@pytest.fixture(params=FAULTS)
+@pytest.fixture(params=OF_EACH_KIND)
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Faulty]:
     with faulty(tmp_path, request.param) as model:
         yield model

@@ -22,6 +22,8 @@ from tests.files.made_files import make_docx, with_member
 from tests.files.test_bombs import readers
 from tests.server.live import live
 
+pytestmark = pytest.mark.slow
+
 BOMB = same_page_thousands_of_times()
 LARGE_BOMB = BOMB + b"\n%" + b"x" * 300_000
 

@@ -115,6 +115,7 @@ def test_half_open_connections_make_room_for_who_asks(app: Homing) -> None:
         assert health(place) == 200
 
 
+@pytest.mark.slow
 def test_an_address_that_a_caller_makes_up_does_not_pass_the_rate_limit(app: Homing) -> None:
     made_up = [{"x-forwarded-for": f"10.0.0.{n}"} for n in range(4)]
 

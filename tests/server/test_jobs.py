@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import signal
 import sys
 import threading
 import time
@@ -24,6 +24,7 @@ from homing.server.job_log import JobLog, Order
 from homing.server.jobs import EVENTS_KEPT, Job, Jobs, JobView, Report
 from homing.server.tokens import Tokens
 from homing.testing.loopback import LoopbackApi
+from tests.forked import run_python
 from tests.server.conftest import LOOPBACK
 from tests.server.live import live
 from tests.skills.folders import write_skill
@@ -214,7 +215,7 @@ def test_the_job_of_a_killed_server_is_taken_up(data: Homing) -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     data.documents.save("novel", "ch1", "灯塔")
-    subprocess.run([sys.executable, "-c", code, str(data.settings.database)], check=False)
+    assert run_python(["-c", code, str(data.settings.database)]).returncode == -signal.SIGKILL
     with TestClient(create_app(data), base_url=LOOPBACK) as server:
         done = ended_over(server, "4" * 16)
         assert (done["state"], done["result"]["documents"]) == ("done", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -38,8 +39,11 @@ def test_told_to_stop_it_embeds_what_waits_and_loses_nothing(tmp_path: Path) -> 
             api.always = Fault(delay=0.3)
             for number in range(120):
                 assert client.post("/memory/remember", json={"text": f"记忆 {number}"}).status_code == 201
+            over = threading.Event()
+            api.always = Fault(text=lambda answer: answer if over.wait(600) else "")
             assert client.put("/documents/novel/ch1", json={"text": "灯塔。\n\n海。"}).status_code == 200
             assert client.get("/health").json()["store"]["waiting"] > 0
+            over.set()
             assert server.stop(signal.SIGTERM) == 0
             told = server.log.read_text(encoding="utf-8")
     with homing.open(data, settings=Settings()) as app:
@@ -65,7 +69,7 @@ def test_killed_with_work_waiting_the_next_one_carries_on(tmp_path: Path) -> Non
             assert client.get("/memory").json()["counts"]["knowledge"] == 20
             while client.get("/memory").json()["waiting"]:
                 # The model is there again; what the killed server left is this one's to embed.
-                time.sleep(0.05)
+                time.sleep(0.5)
             assert server.stop(signal.SIGINT) == 0
     with homing.open(data, settings=Settings()) as app:
         assert next(info.embedded for info in app.store.collections()) == 20

@@ -109,7 +109,7 @@ def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp
             refused = client.post("/v1/embeddings", json={"input": "never seen", "model": "default"})
             assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (503, True)
             api.always = None
-            for _ in range(100):
+            for _ in range(1_000):
                 found = client.post("/memory/recall", json={"query": "灯塔在哪里呢"}).json()
                 if not found["degraded"]:
                     break

@@ -18,6 +18,8 @@ from homing.skills import Skill, ToolRetrievalService
 from homing.testing.loopback import Fault, LoopbackApi
 from tests.models.minilm import minilm_folder
 
+pytestmark = pytest.mark.slow
+
 SKILLS = [Skill("git-commit", "生成Git提交信息", body="正文。" * 200), Skill("file-read", "读取文件")]
 
 

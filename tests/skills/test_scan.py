@@ -18,6 +18,8 @@ from homing.testing.fake import FakeEmbedder
 from tests.forked import start_python
 from tests.skills.folders import front, write_skill
 
+pytestmark = pytest.mark.slow
+
 
 def names(service: ToolRetrievalService) -> list[str]:
     return sorted(skill.name for skill in service.list_skills())
@@ -259,7 +261,6 @@ with ToolRetrievalService(sys.argv[1], embedder=Told(delay=float(sys.argv[3]))) 
 """
 
 
-@pytest.mark.slow
 def test_two_processes_leave_no_duplicates(root: Path, tmp_path: Path) -> None:
     for number in range(12):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}"))
@@ -271,7 +272,6 @@ def test_two_processes_leave_no_duplicates(root: Path, tmp_path: Path) -> None:
         assert len(service.list_skills()) == 12
 
 
-@pytest.mark.slow
 def test_a_scan_that_is_killed_is_taken_up_by_the_next(root: Path, tmp_path: Path) -> None:
     for number in range(8):
         write_skill(root, f"s{number}", front(f"s{number}", f"技能 {number}"))

@@ -86,6 +86,7 @@ def test_a_prompt_keeps_its_budget_and_fences(data: Path) -> None:
     assert told["text"] == block.rstrip("\n")
 
 
+@pytest.mark.slow
 def test_the_example_skills_are_found_in_both_languages(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "skills")
     report = asked_json("scan", str(tmp_path / "skills"), "--data", str(tmp_path))

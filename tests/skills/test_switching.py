@@ -25,6 +25,8 @@ from homing.testing.loopback import Fault, LoopbackApi
 from tests.forked import run, start
 from tests.models.remote import add_remote_model
 
+pytestmark = pytest.mark.slow
+
 OLD = LocalProvider().id
 NEW = "openai/text-embedding-3-small@512"
 SKILLS = [
@@ -128,7 +130,6 @@ def test_a_folder_without_skills_never_opens_them(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-@pytest.mark.slow
 def test_the_command_waits_for_the_skills_and_killed_it_goes_on(
     app: Homing, remote: LLMModel, api: LoopbackApi
 ) -> None:

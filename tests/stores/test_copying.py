@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,9 @@ from homing.stores.copying import BOOKMARK, copy_store
 from homing.stores.lance import LanceStore
 from homing.stores.sqlite import SqliteStore
 from homing.stores.store import SearchOptions, Store
+from tests.forked import start_python
+
+pytestmark = pytest.mark.slow
 
 
 def content() -> Iterator[VectorRecord]:
@@ -182,7 +184,6 @@ def test_an_empty_store_is_copied_too(tmp_path: Path) -> None:
     two.close()
 
 
-@pytest.mark.slow
 def test_a_copy_that_is_killed_goes_on(source: SqliteStore, tmp_path: Path) -> None:
     code = (
         "import sys; from homing.stores import open_store; from homing.stores.copying import copy_store\n"
@@ -190,8 +191,8 @@ def test_a_copy_that_is_killed_goes_on(source: SqliteStore, tmp_path: Path) -> N
         "copy_store(open_store(sys.argv[1]), open_store(sys.argv[2]), progress=show)"
     )
     url = f"lance://{tmp_path}/target"
-    command = [sys.executable, "-c", code, str(source.path), url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = ["-c", code, str(source.path), url]
+    with start_python(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "1000\n"
         process.send_signal(signal.SIGKILL)

@@ -24,6 +24,8 @@ from homing.errors import HomingError, ModelNotReady, StoreCorrupt
 from homing.errors_zh import in_chinese
 from tests.forked import run
 
+pytestmark = pytest.mark.slow
+
 TEXT = "灯塔守望者 lighthouse keeper\n\n第二段 about whales"
 
 

@@ -87,6 +87,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.sets(st.integers(0, 30)), st.booleans())
 def test_joined_segments_say_what_their_texts_say(
     given_texts: list[list[list[str]]], removed: set[int], backwards: bool
@@ -128,6 +129,7 @@ def test_postings_of_several_pieces_are_read_as_one(monkeypatch: pytest.MonkeyPa
         assert question.measure(keys).tolist() == pytest.approx(scores.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [tables.AT_ONCE, 50])
 def test_the_answer_is_that_of_scoring_every_text(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -170,6 +172,7 @@ def _passes(pairs: Mapping[str, object], number: int) -> bool:
     return number % 3 == pairs["mod"] and pairs.get("even", number % 2 == 0) == (number % 2 == 0)
 
 
+@pytest.mark.slow
 def test_a_few_large_segments_are_left_of_many_small_ones(store: SqliteStore, tmp_path: Path) -> None:
     for start in range(0, 2_000, 5):
         store.write([record(f"{number}", f"灯塔 {number}") for number in range(start, start + 5)])

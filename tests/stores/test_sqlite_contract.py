@@ -16,11 +16,15 @@ from homing.testing.store_contract import (
     StoreContract,
     TransactionContract,
 )
+from tests.effort import times
+from tests.forked import Forks
 
 
 class TestSqliteStore(
-    StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
+    Forks, StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
 ):
+    rounds = times(12, in_full=60)
+
     @pytest.fixture
     def store_url(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/contract.db"

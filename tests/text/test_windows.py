@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from homing.errors import InvalidArgument
 from homing.text.sentences import windows
+from tests.effort import times
 
 CHINESE = "".join(f"第{n}句讲的是检索系统如何把文字变成向量，再和关键词的结果融合在一起。" for n in range(200))
 ENGLISH = " ".join(f"Sentence {n} says how a retrieval engine fuses both of its legs." for n in range(200))
@@ -61,7 +62,8 @@ def test_an_overlap_of_half_a_window_is_refused() -> None:
         windows("text", size=100, overlap=50)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=times(50, in_full=1_000), deadline=None)
 @given(
     st.text(st.sampled_from("文字 a.。！？\n\r\t，,1é\u0301\u3000😀\u200d"), max_size=400),
     st.integers(20, 60),

@@ -56,7 +56,9 @@ def scan(
         tell(scanned)
         if watch:
             with call.app.skills.watch(folder, on_report=follow):
-                threading.Event().wait()
+                # Not for ever at once: a signal that another thread takes does not wake whoever waits for a lock.
+                while not threading.Event().wait(1.0):
+                    pass
 
 
 @app.command()

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -135,7 +136,7 @@ class LocalProvider:
         self._path = BUNDLED if path is None else Path(path)
         self._threads = threads or _usable_cores()
         self._lock = Lock()
-        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+        self._loaded: _Loaded | None = None
 
     @cached_property
     def _folder(self) -> ModelFolder:
@@ -180,7 +181,7 @@ class LocalProvider:
         return [text.truncated for part in self._tokenised(checked_texts(texts)) for text in part]
 
     def _tokenised(self, texts: list[str]) -> Iterator[list[TokenIds]]:
-        tokenizer, _ = self._model()
+        tokenizer = self._model().tokenizer
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             yield token_ids(tokenizer, texts[start : start + TEXTS_AT_ONCE], most=self.max_tokens)
 
@@ -189,7 +190,7 @@ class LocalProvider:
         if all(len(text.ids) <= window for text in texts):
             self._compute(rows, [text.ids for text in texts])
             return
-        tokenizer, _ = self._model()
+        tokenizer = self._model().tokenizer
         ends = {end for mark in SENTENCE_MARKS if (end := tokenizer.token_to_id(mark)) is not None}
         cut = [windows(text.ids, window, ends=ends) for text in texts]
         read = np.empty((sum(map(len, cut)), self.dimensions), dtype=np.float32)
@@ -215,22 +216,44 @@ class LocalProvider:
                 list(pool.map(compute, batches))
 
     def _run(self, ids: list[list[int]]) -> Matrix:
-        _, session = self._model()
+        session = self._model().session
         try:
             rows: Matrix = session.run(None, {"ids": np.array(ids, dtype=np.int64)})[0]
         except Exception as error:
             raise EmbeddingError(f"{self.id}: the model failed on {len(ids)} texts: {error}") from error
         return rows
 
-    def _model(self) -> tuple[Tokenizer, InferenceSession]:
+    def _model(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self._folder)
+                self._loaded = _shared(self._folder)
                 logger.info("Loaded local embedding model: %s", self._folder.name)
             return self._loaded
 
 
-def _load(folder: ModelFolder) -> tuple[Tokenizer, InferenceSession]:
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """A model in memory. Providers of one folder share it, for as long as one of them lives."""
+
+    tokenizer: Tokenizer
+    session: InferenceSession
+
+
+_loaded: WeakValueDictionary[tuple[object, ...], _Loaded] = WeakValueDictionary()
+_loading = Lock()
+
+
+def _shared(folder: ModelFolder) -> _Loaded:
+    # A fork loads its own: threads do not live on in it.
+    key = (os.getpid(), *folder.stamp())
+    with _loading:
+        found = _loaded.get(key)
+        if found is None:
+            found = _loaded[key] = _load(folder)
+        return found
+
+
+def _load(folder: ModelFolder) -> _Loaded:
     from tokenizers import Tokenizer
 
     try:
@@ -246,7 +269,7 @@ def _load(folder: ModelFolder) -> tuple[Tokenizer, InferenceSession]:
         raise
     except Exception as error:
         raise ModelNotReady(f"cannot load the model in {folder.path}: {error}") from error
-    return tokenizer, session
+    return _Loaded(tokenizer, session)
 
 
 def open_session(graph: bytes, *, exact: bool = False) -> InferenceSession:

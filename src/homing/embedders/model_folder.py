@@ -79,6 +79,12 @@ class ModelFolder:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelNotReady(f"cannot read {path / DESCRIPTION}: {error!r}; {_remedy(path)}") from error
 
+    def stamp(self) -> tuple[object, ...]:
+        """What changes when one of the heavy files does, without reading them."""
+        files = [self.path / name for name in (GRAPH, TOKENIZER)]
+        stats = [file.stat() if file.exists() else None for file in files]
+        return (*files, *((one.st_mtime_ns, one.st_size) if one else None for one in stats))
+
     def graph(self) -> bytes:
         """The ONNX file. Raises ModelNotReady when it is missing or not the one the description was written for."""
         return self._checked(GRAPH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
@@ -192,6 +192,9 @@ class RemoteProvider(ABC):
         with ThreadPoolExecutor(min(self.api.requests, len(batches)), thread_name_prefix=self.id) as threads:
             answers = [threads.submit(self._rows_of, batch, kind) for batch in batches]
             try:
+                # Whichever fails first, not the first of the list that does.
+                for answer in as_completed(answers):
+                    answer.result()
                 return [answer.result() for answer in answers]
             except BaseException:
                 # What has not been sent need not be sent any more.

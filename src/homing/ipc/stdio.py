@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from contextlib import suppress
-from types import FrameType
 from typing import IO
 
 from homing.channels import Channels
@@ -17,6 +17,8 @@ from homing.ipc.session import Session
 from homing.ipc.tasks import Limits
 
 log = logging.getLogger(__name__)
+
+STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 def own_stdio() -> tuple[IO[bytes], IO[bytes]]:
@@ -59,8 +61,8 @@ class StdioServer:
         """Serve until the end; whether everything under way was finished."""
         threading.Thread(target=self._read, name="ipc-reader", daemon=True).start()
         self._ended.wait()
-        # Others wait and answer, so that this one, which gets the signals, can be told to hurry: a client that does not
-        # read blocks whoever answers it.
+        # Others wait and answer, so that this one can be told to hurry: a client that does not read blocks whoever
+        # answers it.
         threading.Thread(target=self._answer_all, name="ipc-answer-all", daemon=True).start()
         self._stopping.wait()
         threading.Thread(target=self._wind_up, name="ipc-wind-up", daemon=True).start()
@@ -105,15 +107,25 @@ class StdioServer:
 def serve_stdio(channels: Channels, incoming: IO[bytes], outgoing: IO[bytes], limits: Limits) -> bool:
     """Serve a pair of streams until it ends, with SIGTERM and SIGINT as a wish to stop; call it on the main thread."""
     server = StdioServer(channels, incoming, outgoing, limits)
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        # The handler may interrupt this very thread inside the lock that `stop` needs.
-        threading.Thread(target=server.stop).start()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    woken, waking = socket.socketpair()
+    waking.setblocking(False)
+    # The system may give a signal to any thread, and Python's handler runs in this one, which is not woken for it where
+    # it waits for a lock. So every signal is written to a socket, and whoever reads that is woken.
+    written_to = signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in STOPPING}
+    threading.Thread(target=_stop_when_told, args=(server, woken), name="ipc-signals", daemon=True).start()
     try:
         return server.serve()
     finally:
+        signal.set_wakeup_fd(written_to)
         for number, handler in before.items():
             with suppress(TypeError):
                 signal.signal(number, handler)
+        waking.close()
+
+
+def _stop_when_told(server: StdioServer, woken: socket.socket) -> None:
+    with woken:
+        while told := woken.recv(1):
+            if told[0] in STOPPING:
+                server.stop()

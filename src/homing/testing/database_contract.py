@@ -9,15 +9,16 @@ class TestMyDatabase(DatabaseContract):
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from homing.database import Database, Row, Transaction
 from homing.errors import StoreError, StoreTooNew
+from homing.testing.processes import Processes
 
 OpenDatabase = Callable[[], Database]
 
@@ -69,18 +70,12 @@ def names(transaction: Transaction) -> list[str]:
     return [name for (name,) in transaction.rows("SELECT name FROM notes ORDER BY name")]
 
 
-def child(open_database: OpenDatabase, work: str) -> subprocess.Popen[str]:
-    """Another process that opens the database and runs one of the functions above."""
-    return subprocess.Popen(
-        [sys.executable, "-c", _CHILD.format(work=work), pickle.dumps(open_database).hex()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-class DatabaseContract:
+class DatabaseContract(Processes):
     """Subclass it and give it the fixture `open_database`."""
+
+    def child(self, open_database: OpenDatabase, work: str) -> Any:
+        """Another process that opens the database and runs one of the functions above."""
+        return self.start_python(_CHILD.format(work=work), pickle.dumps(open_database).hex())
 
     @pytest.fixture
     def open_database(self) -> OpenDatabase:
@@ -255,7 +250,7 @@ class DatabaseContract:
         self, opened: Database, open_database: OpenDatabase
     ) -> None:
         opened.write(lambda t: t.rows("INSERT INTO counters(name, value) VALUES ('shared', 0)"))
-        children = [child(open_database, "increment") for _ in range(2)]
+        children = [self.child(open_database, "increment") for _ in range(2)]
         increment(opened)
         for one in children:
             one.communicate()
@@ -263,7 +258,7 @@ class DatabaseContract:
         assert opened.read(lambda t: t.rows("SELECT value FROM counters")) == [(120,)]
 
     def test_a_killed_writer_leaves_nothing_half_written(self, opened: Database, open_database: OpenDatabase) -> None:
-        with child(open_database, "stop_in_the_middle") as writer:
+        with self.child(open_database, "stop_in_the_middle") as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "half\n"
             assert opened.read(names) == ["whole"]

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from homing.stores import open_store
-from homing.testing.store_contract import CrashContract, OpenStore, StoreContract
+from homing.testing.store_contract import CrashContract, LegsContract, ModelsContract, OpenStore, StoreContract
+from tests.effort import times
 
 
-class TestLanceStore(StoreContract, CrashContract):
+class TestLanceStore(StoreContract, LegsContract, ModelsContract, CrashContract):
+    # LanceDB starts threads when it is imported, so its processes cannot be forks.
+    rounds = times(8, in_full=60)
+
     @pytest.fixture
     def store_url(self, tmp_path: Path) -> str:
         return f"lance://{tmp_path}/contract"

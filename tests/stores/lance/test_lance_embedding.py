@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +19,9 @@ from homing.stores.lance.catalog import Catalog
 from homing.stores.lance.database import Table
 from homing.stores.store import NewVector
 from homing.testing.store_contract import MODEL, WIDTH, ids, record, vector
-from tests.effort import SOAK
+from tests.effort import SOAK, times
+from tests.stores.lance import rivals
 from tests.stores.lance.embedding import NEW, NEW_WIDTH, embed, made_of, models, new
-
-WRITER = """
-import sys
-from homing.stores.lance import LanceStore
-from homing.testing.store_contract import record
-
-store = LanceStore(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-for turn in range(25):
-    names = [f"{number:02d}" for number in range(turn % 7, 30, 3)]
-    store.write([record(name, text=f"词{name} turn{turn}", turn=turn) for name in names])
-    if turn % 5 == 4:
-        store.delete("things", names[:2])
-store.close()
-"""
-
-WORKER = """
-import sys
-from homing.stores.lance import LanceStore
-from tests.stores.lance.embedding import NEW, NEW_WIDTH, embed
-from homing.testing.store_contract import MODEL, WIDTH
-
-store = LanceStore(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-for turn in range(20):
-    embed(store, MODEL, WIDTH)
-    embed(store, NEW, NEW_WIDTH)
-store.close()
-"""
 
 ENDLESS = """
 import sys
@@ -73,11 +44,6 @@ for turn in range(1_000):
 """
 
 
-def started(code: str, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, str(folder)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
 def agrees(store: LanceStore) -> None:
     """Texts, words and vectors are of one another, for every model."""
     assert store.check() == []
@@ -95,19 +61,27 @@ def agrees(store: LanceStore) -> None:
         assert {one.id for one in held} == {one.id for one in records} - set(store.missing("things", model))
 
 
+def write_and_delete(folder: Path, turns: int) -> None:
+    store = LanceStore(folder)
+    for turn in range(turns):
+        names = [f"{number:02d}" for number in range(turn % 7, 30, 3)]
+        store.write([record(name, text=f"词{name} turn{turn}", turn=turn) for name in names])
+        if turn % 5 == 4:
+            store.delete("things", names[:2])
+    store.close()
+
+
 @pytest.mark.slow
-def test_a_process_that_writes_and_two_that_embed_leave_no_vector_of_another_text(folder: Path) -> None:
+def test_one_who_writes_and_two_who_embed_leave_no_vector_of_another_text(folder: Path) -> None:
     LanceStore(folder).write([record("first", text="第一个")])
-    with started(WRITER, folder) as writer, started(WORKER, folder) as one, started(WORKER, folder) as other:
-        processes = (writer, one, other)
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        assert [process.wait(300) for process in processes] == [0, 0, 0]
+    turns = times(8, in_full=25)
+    with rivals.started("embed_again_and_again", folder, turns) as other, ThreadPoolExecutor(2) as threads:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        here = threads.submit(rivals.embed_again_and_again, str(folder), str(turns))
+        threads.submit(write_and_delete, folder, turns).result()
+        here.result()
+        assert other.wait(300) == 0
     store = LanceStore(folder)
     agrees(store)
     embed(store, MODEL, WIDTH)
@@ -118,10 +92,11 @@ def test_a_process_that_writes_and_two_that_embed_leave_no_vector_of_another_tex
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [1, 2, 4, 5, 6, 7, 9, 12, 14] if SOAK else [2, 5, 6])
+@pytest.mark.parametrize("lines", [1, 2, 4, 5, 6, 7, 9, 12, 14] if SOAK else [5])
 def test_a_process_that_is_killed_while_it_changes_models_leaves_whole_steps(folder: Path, lines: int) -> None:
     seen: list[str] = []
-    with started(ENDLESS, folder) as process:
+    command = [sys.executable, "-c", ENDLESS, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             seen.append(line.strip())

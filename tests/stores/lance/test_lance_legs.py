@@ -8,7 +8,7 @@ import pytest
 
 from homing.stores.lance import LanceStore, text_search
 from homing.stores.store import Store
-from homing.testing.store_contract import OpenStore, ids, only, record, vector
+from homing.testing.store_contract import OpenStore, only, record, vector
 from homing.testing.store_contract.samples import Opened
 
 
@@ -25,45 +25,12 @@ class TestLegs(Opened):
         store.write([record("pending", text="还没有向量的灯", n=0)])
         return store
 
-    def test_the_legs_find_what_a_search_finds(self, filled: Store) -> None:
-        near = filled.search_vector("things", vector(1), 3)
-        matches = filled.search("things", vector(1), 3)
-        assert [one.id for one in near] == ids(matches)
-        assert [one.cosine for one in near] == [pytest.approx(match.cosine) for match in matches]
-        words = filled.search_words("things", "打开卧室的灯", 3)
-        assert [one.id for one in words.found] == ids(filled.search_text("things", "打开卧室的灯", 3))
-        assert [near.id for near in filled.search_vector("things", vector(1), 9, only(n=0))] == ["0"]
-        assert {one.id for one in filled.search_words("things", "灯", 9, only(n=0)).found} == {"0", "pending"}
-
-    def test_nothing_is_found_where_nothing_is(self, filled: Store) -> None:
-        assert filled.search_words("nothing", "灯", 5).found == ()
-        assert filled.search_vector("nothing", vector(1), 5) == []
-        assert filled.measure("nothing", ["0"], vector=vector(1), query="灯") == []
-        assert filled.search_words("things", "灯", 0).found == ()
-        assert filled.search_vector("things", vector(1), 0) == []
-        assert filled.search_words("things", "，。", 5).found == ()
-        assert filled.search_words("things", "，。", 5).mass == 0
-
     def test_equal_relevance_comes_by_id(self, store: Store) -> None:
         names = [f"{number * 37 % 200:03d}" for number in range(200)]
         store.write([record(name, 1, 1, text="一样的话") for name in names])
         expected = [f"{number:03d}" for number in range(7)]
         assert [one.id for one in store.search_words("things", "一样", 7).found] == expected
         assert [one.id for one in store.search_vector("things", vector(1), 7)] == expected
-
-    def test_a_measure_is_what_the_legs_say(self, filled: Store) -> None:
-        names = ["4", "pending", "nobody", "2", "0"]
-        near = {one.id: one.cosine for one in filled.search_vector("things", vector(1, 1), 10)}
-        words = {one.id: one.bm25 for one in filled.search_words("things", "打开 灯", 10).found}
-        measured = filled.measure("things", names, vector=vector(1, 1), query="打开 灯")
-        assert [one.id for one in measured] == ["4", "pending", "2", "0"]
-        for one in measured:
-            assert one.cosine == (None if one.id == "pending" else pytest.approx(near[one.id]))
-            assert one.bm25 == pytest.approx(words.get(one.id, 0.0))
-        assert measured[2].bm25 == 0.0
-        assert [one.cosine for one in filled.measure("things", ["0", "4"], query="灯")] == [None, None]
-        assert [one.bm25 for one in filled.measure("things", ["0", "4"], vector=vector(1))] == [0.0, 0.0]
-        assert filled.measure("things", [], query="灯") == []
 
     def test_a_rare_word_weighs_more_than_a_frequent_one_and_an_unknown_one_no_less(self, store: Store) -> None:
         store.write([record(f"{n:03d}", text=f"common w{n}" + (" half" if n % 2 else "")) for n in range(200)])

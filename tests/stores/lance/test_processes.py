@@ -16,32 +16,8 @@ from homing.stores.lance import Database, LanceStore
 from homing.stores.lance.catalog import Catalog, Entry
 from homing.stores.lance.database import Table
 from homing.testing.store_contract import record, vector
-
-WRITER = """
-import os, sys, time
-from dataclasses import dataclass
-from pathlib import Path
-from homing.stores.lance import Address, LanceStore
-from homing.testing.store_contract import record
-
-folder, me, locked = sys.argv[1:]
-
-class Elsewhere(Address):       # the same data as another machine sees it, which our lock does not reach
-    @property
-    def lock(self):
-        return Path(folder).parent / f"lock-of-{me}"
-
-store = LanceStore(Address.of_folder(folder) if locked == "locked" else Elsewhere(str(Path(folder)), Path(folder)))
-print("ready", flush=True)
-sys.stdin.readline()
-for turn in range(8):
-    # Both begin each turn at the same moment.
-    Path(f"{folder}-{me}-{turn}").touch()
-    while len(list(Path(folder).parent.glob(f"*-*-{turn}"))) < 2:
-        time.sleep(0.001)
-    store.upsert([record(f"{turn}-{n}", 1, n, text=f"来自 {me}") for n in range(40)])
-store.close()
-"""
+from tests.effort import times
+from tests.stores.lance import rivals
 
 ENDLESS = """
 import sys
@@ -56,37 +32,28 @@ for number in range(10_000):
 """
 
 
-def started(code: str, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("locked", ["locked", "unlocked"])
 def test_two_processes_that_insert_the_same_new_ids_leave_each_once(folder: Path, locked: str) -> None:
     LanceStore(folder).upsert([record("first", 1)])
-    with started(WRITER, folder, "a", locked) as one, started(WRITER, folder, "b", locked) as other:
-        for writer in (one, other):
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == "ready\n"
-        for writer in (one, other):
-            assert writer.stdin is not None
-            writer.stdin.write("go\n")
-            writer.stdin.flush()
-        assert [one.wait(300), other.wait(300)] == [0, 0]
+    turns = times(3, in_full=8)
+    with rivals.started("insert", folder, "a", locked, turns) as other:
+        rivals.insert(str(folder), "b", locked, str(turns))
+        assert other.wait(300) == 0
     store = LanceStore(folder)
     assert store.check() == []
-    assert [info.records for info in store.collections()] == [1 + 8 * 40]
-    assert len(list(store.records("things"))) == 1 + 8 * 40
+    assert [info.records for info in store.collections()] == [1 + turns * 40]
+    assert len(list(store.records("things"))) == 1 + turns * 40
     store.close()
 
 
 @pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_every_call_whole_or_undone(folder: Path) -> None:
     acknowledged = -1
-    with started(ENDLESS, folder) as writer:
+    command = [sys.executable, "-c", ENDLESS, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        while acknowledged < 6:
+        while acknowledged < 3:
             acknowledged = int(writer.stdout.readline())
         time.sleep(0.05)
         writer.send_signal(signal.SIGKILL)

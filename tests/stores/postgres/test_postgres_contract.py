@@ -14,13 +14,20 @@ from homing.testing.store_contract import (
     ThreadsContract,
     TransactionContract,
 )
+from homing.testing.store_contract.concurrency import SharingContract
+from homing.testing.store_contract.searching import SearchingContract
+from homing.testing.store_contract.writing import WritingContract
 from tests.conftest import Database
+from tests.effort import SOAK, times
+from tests.forked import Forks
 from tests.stores.postgres.emptied import Emptied, Opened
 
 
 class TestPostgresStore(
-    Emptied, StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
+    Emptied, Forks, StoreContract, LegsContract, ModelsContract, TransactionContract, ConcurrencyContract, CrashContract
 ):
+    rounds = times(10, in_full=60)
+
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
         return emptied
@@ -30,8 +37,20 @@ class TestPostgresStore(
         return f"{database.url}?schema={schema}"
 
 
-@pytest.mark.slow
-class TestStoreOfAUser(Emptied, StoreContract, LegsContract, ModelsContract, TransactionContract, ThreadsContract):
+class OfAUser(Emptied):
+    rounds = times(10, in_full=60)
+
     @pytest.fixture
     def open_store(self, emptied: Opened) -> OpenStore:
         return lambda: emptied(row_security=True).for_user("李雷")
+
+
+@pytest.mark.slow
+class TestStoreOfAUser(OfAUser, WritingContract, LegsContract, TransactionContract, ThreadsContract):
+    """What a store writes and how its legs find it, behind the fence."""
+
+
+if SOAK:
+
+    class TestTheRestOfAUser(OfAUser, SearchingContract, SharingContract, ModelsContract):
+        """And the rest of the contract, whose statements are the same with a fence around them."""

@@ -21,6 +21,7 @@ from homing.errors import InvalidArgument, StoreCorrupt, StoreError, StoreTooNew
 from homing.records import VectorRecord
 from homing.stores import open_store
 from homing.stores.postgres.store import PostgresStore
+from tests.forked import start_python
 
 Opened = Callable[..., PostgresStore]
 SECRET = "s3cret-词"
@@ -65,8 +66,7 @@ def test_processes_that_make_the_schema_at_once_all_get_it(database: Any, schema
         "store.upsert([VectorRecord(sys.argv[3], 'c', [1, 0], {}, '词', 'm@2')]); store.close()"
     )
     racing = [
-        subprocess.Popen([sys.executable, "-c", code, database.url, schema, str(number)], stderr=subprocess.PIPE)
-        for number in range(4)
+        start_python(["-c", code, database.url, schema, str(number)], stderr=subprocess.PIPE) for number in range(4)
     ]
     for process in racing:
         _, told = process.communicate(timeout=60)

@@ -15,6 +15,7 @@ from homing.errors import HomingError, StoreBusy, StoreUnavailable
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
 from tests.database.wire import Cut, Wire, committed, not_committed
+from tests.effort import times
 
 QUERY = np.array([1, 0], np.float32)
 
@@ -75,7 +76,7 @@ def test_a_restart_under_load_loses_nothing_that_was_acknowledged(server: LocalS
     for thread in threads:
         thread.start()
     try:
-        for _ in range(2):
+        for _ in range(times(1, in_full=4)):
             wait_for_more(acknowledged, 20)
             server.stop(mode=mode)
             wait_for_more(errors, 1)

@@ -6,8 +6,6 @@ Afterwards texts, words and vectors agree, and whole calls are there or nothing 
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,14 +17,13 @@ import pytest
 from homing.errors import ModelMismatch, StoreError
 from homing.records import VectorRecord, text_hash
 from homing.stores.store import NewVector, Store
-from homing.testing.store_contract.samples import Opened, OpenStore, ids, only, record, vector
+from homing.testing.store_contract.samples import MODEL, Opened, OpenStore, ids, only, record, vector
 from homing.vectors import Vector, normalise
 
 COLLECTION = "shared"
 KEYS = tuple("abcdef")
 MODELS = {"contract/first@8": 8, "contract/second@5": 5}
-ROUNDS = 40
-SIZE = 40
+SIZE, CALLS = 40, 3
 _WRITER = f"""
 import sys
 from homing.stores import open_store
@@ -42,7 +39,7 @@ import sys
 from homing.stores import open_store
 from homing.testing.store_contract.concurrency import take_part
 store = open_store(sys.argv[1])
-take_part(store, int(sys.argv[2]))
+take_part(store, *map(int, sys.argv[2:]))
 store.close()
 """
 
@@ -60,7 +57,7 @@ def vector_of(text: str, model: str) -> Vector:
     return row
 
 
-def take_part(store: Store, writer: int, rounds: int = ROUNDS) -> None:
+def take_part(store: Store, writer: int, rounds: int) -> None:
     """Write, delete and embed what others write, delete and embed, in an order of this writer's own."""
     chance = random.Random(writer)
     for turn in range(rounds):
@@ -86,15 +83,15 @@ def take_part(store: Store, writer: int, rounds: int = ROUNDS) -> None:
             assert store.put_vectors(COLLECTION, model, vectors) <= set(texts)
 
 
-def check_agreement(store: Store, writers: int) -> None:
+def check_agreement(store: Store, writers: int, rounds: int) -> None:
     """Texts, words and vectors are of one another, by id."""
     assert store.check() == []
     texts = store.texts(COLLECTION, KEYS)
     assert store.ids(COLLECTION) == sorted(texts)
     for writer in range(writers):
-        for turn in range(ROUNDS):
+        for turn in range(rounds):
             unique = word(writer, turn)
-            found = [one.id for one in store.search_words(COLLECTION, unique, 100).found]
+            found = ids(store.search_words(COLLECTION, unique, 100).found)
             assert found == sorted(name for name, text in texts.items() if unique in text)
     for info in store.models(COLLECTION):
         store.serve(COLLECTION, info.model)
@@ -124,13 +121,13 @@ class SharingContract(Opened):
             assert ids(store.search("things", vector(1))) == ["a", "c"]
 
     def test_a_second_store_on_the_same_data_sees_every_change(self, store: Store, other: Store) -> None:
-        for number in range(30):
+        for number in range(self.rounds):
             store.upsert([record(f"{number:02d}", 1, number / 10, text=f"词{number}")])
             assert len(other.search("things", vector(1), limit=100)) == number + 1
             assert ids(other.search_text("things", f"词{number}"))[0] == f"{number:02d}"
         other.delete("things", ["00"])
         other.upsert([record("01", -1, text="替换")])
-        assert ids(store.search("things", vector(1), limit=100)) == [f"{n:02d}" for n in range(2, 30)] + ["01"]
+        assert ids(store.search("things", vector(1), limit=100)) == [f"{n:02d}" for n in range(2, self.rounds)] + ["01"]
         other.drop("things")
         assert store.search("things", vector(1)) == []
 
@@ -150,12 +147,23 @@ class SharingContract(Opened):
             lambda: store.drop("things"),
             lambda: store.collections(),
             lambda: store.check(),
+            lambda: store.write([record("a")]),
+            lambda: store.texts("things", ["a"]),
+            lambda: store.search_vector("things", vector(1), 1),
+            lambda: store.search_words("things", "lamp", 1),
+            lambda: store.measure("things", ["a"], query="lamp"),
+            lambda: store.put_vectors("things", MODEL, [NewVector("a", text_hash(""), vector(1))]),
+            lambda: store.models("things"),
+            lambda: store.model_of("things"),
+            lambda: store.missing("things", MODEL),
+            lambda: store.serve("things", MODEL),
+            lambda: store.discard("things", MODEL),
         ):
             with pytest.raises(StoreError):
                 call()
 
     def test_threads_write_and_search_at_once(self, store: Store) -> None:
-        writers, rounds = 4, 25
+        writers, rounds = 4, self.rounds
         done = threading.Event()
 
         def write(writer: int) -> None:
@@ -193,7 +201,7 @@ class SharingContract(Opened):
 
         def replace() -> None:
             try:
-                for number in range(60):
+                for number in range(2 * self.rounds):
                     store.upsert([record("a", 1, number / 1000, text="永远 always")])
             finally:
                 done.set()
@@ -211,8 +219,8 @@ class ThreadsContract(Opened):
 
     def test_threads_that_change_the_same_records_leave_them_whole(self, store: Store, other: Store) -> None:
         with ThreadPoolExecutor(4) as threads:
-            list(threads.map(take_part, [store, other, store, other], range(4)))
-        check_agreement(store, 4)
+            list(threads.map(take_part, [store, other, store, other], range(4), [self.rounds] * 4))
+        check_agreement(store, 4, self.rounds)
 
     def test_a_text_that_is_replaced_while_it_is_embedded_has_no_old_vector(self, store: Store, other: Store) -> None:
         names = [f"{number:02d}" for number in range(20)]
@@ -224,7 +232,7 @@ class ThreadsContract(Opened):
             for start in range(0, len(names), 5):
                 other.write([VectorRecord(one, COLLECTION, None, {}, "new") for one in names[start : start + 5]])
 
-        for _ in range(5):
+        for _ in range(max(3, self.rounds // 8)):
             store.write([VectorRecord(name, COLLECTION, None, {}, "old") for name in names])
             with ThreadPoolExecutor(2) as threads:
                 put = threads.submit(partial(store.put_vectors, COLLECTION, model, vectors))
@@ -237,35 +245,25 @@ class ThreadsContract(Opened):
 class ConcurrencyContract(ThreadsContract):
     """Threads, and processes. For stores that `open_store` knows by a URL: give the fixture `store_url` as well."""
 
-    @pytest.fixture
-    def store_url(self) -> str:
-        """The URL of the data that `open_store` opens."""
-        raise NotImplementedError("override the fixture `store_url`")
-
     def test_processes_that_change_the_same_records_leave_them_whole(self, store: Store, store_url: str) -> None:
-        writers = [subprocess.Popen([sys.executable, "-c", _CHILD, store_url, str(writer)]) for writer in range(2)]
-        assert [writer.wait() for writer in writers] == [0, 0]
-        check_agreement(store, 2)
+        for process in [self.start_python(_CHILD, store_url, str(one), str(self.rounds)) for one in range(2)]:
+            with process:
+                assert process.wait() == 0
+        check_agreement(store, 2, self.rounds)
 
 
 class CrashContract(Opened):
     """For stores that `open_store` knows by a URL: give the fixture `store_url` beside `open_store`."""
 
-    @pytest.fixture
-    def store_url(self) -> str:
-        """The URL of the data that `open_store` opens."""
-        raise NotImplementedError("override the fixture `store_url`")
-
-    @pytest.mark.parametrize("calls", [1, 3, 7])
     def test_a_killed_writer_leaves_whole_calls_and_nothing_acknowledged_is_lost(
-        self, open_store: OpenStore, store_url: str, calls: int
+        self, open_store: OpenStore, store_url: str
     ) -> None:
         acknowledged = -1
-        with subprocess.Popen([sys.executable, "-c", _WRITER, store_url], stdout=subprocess.PIPE, text=True) as writer:
+        with self.start_python(_WRITER, store_url) as writer:
             assert writer.stdout is not None
             for line in writer.stdout:
                 acknowledged = int(line)
-                if acknowledged + 1 >= calls:
+                if acknowledged + 1 >= CALLS:
                     break
             writer.kill()
         with closing(open_store()) as store:

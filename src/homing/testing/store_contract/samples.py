@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from homing.records import Match, VectorRecord
+from homing.errors import InvalidArgument
+from homing.records import VectorRecord
 from homing.stores.store import SearchOptions, Store
+from homing.testing.processes import Processes
 from homing.vectors import Vector
 
 OpenStore = Callable[[], Store]
@@ -39,9 +41,9 @@ def record(
     return VectorRecord(name, collection, embedding, metadata, text, model if values else "", keywords)
 
 
-def ids(matches: list[Match]) -> list[str]:
+def ids(found: Iterable[Any]) -> list[str]:
     """The ids of an answer, in its order."""
-    return [match.id for match in matches]
+    return [one.id for one in found]
 
 
 def only(**pairs: Any) -> SearchOptions:
@@ -49,8 +51,27 @@ def only(**pairs: Any) -> SearchOptions:
     return SearchOptions(pairs)
 
 
-class Opened:
-    """A store under test: opened empty, closed afterwards."""
+def refused(call: Callable[[], object], given: object) -> InvalidArgument:
+    """The refusal of a call; fails, and names what was given, where it is not refused."""
+    try:
+        call()
+    except InvalidArgument as error:
+        return error
+    pytest.fail(f"not refused: {given!r}")
+
+
+class Opened(Processes):
+    """A store under test: opened empty, closed afterwards.
+
+    `rounds` is how often each of several writers writes; the more, the more of what happens at once is met.
+    """
+
+    rounds: ClassVar[int] = 12
+
+    @pytest.fixture
+    def store_url(self) -> str:
+        """The URL of the data that `open_store` opens; for the parts that start processes."""
+        raise NotImplementedError("override the fixture `store_url`")
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
