@@ -42,9 +42,11 @@ def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> Non
 
 
 def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    # What sets up a client or a shell writes into the home of whoever runs it.
+    environ = ENVIRON | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / ".config")}
     if command[0] == "homing":
-        return forked.run(command[1:], cwd=folder, env=ENVIRON)
-    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=600)
+        return forked.run(command[1:], cwd=folder, env=environ)
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow
