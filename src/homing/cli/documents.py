@@ -1,4 +1,4 @@
-"""`homing docs`: documents that are searched by paragraph."""
+"""`homing documents`: documents that are searched by paragraph."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from homing.errors import InvalidArgument, NotFound
 if TYPE_CHECKING:
     from homing.operations import Call
 
-app = group("docs", "Documents, searched by paragraph.")
+app = group("documents", "Documents, searched by paragraph.")
 
 NOTHING = (
-    "还没有文档；用 homing docs add 项目 文档 文件 添加一篇，或用 homing docs import 导入一个文件夹",
-    "no documents yet; add one with: homing docs add PROJECT NAME FILE, or a folder with: homing docs import",
+    "还没有文档；用 homing documents add 项目 文档 文件 添加一篇，或用 homing documents import 项目 文件夹 导入",
+    "no documents yet; add one with: homing documents add PROJECT NAME FILE, "
+    "or a folder with: homing documents import PROJECT FOLDER",
 )
 
 Project = Annotated[str, typer.Argument(help="The name of the project.")]
@@ -241,10 +242,10 @@ def _check_project(call: Call, project: str) -> int:
     """How many documents a project has. Where a name is typed, a project without any is a typing error."""
     found = call.app.documents.documents(project)
     if not found:
-        raise NotFound(f"there is no project {project!r}; `homing docs list` shows the projects")
+        raise NotFound(f"there is no project {project!r}; `homing documents list` shows the projects")
     return len(found)
 
 
 def _tell_waiting(left: int) -> None:
     if left:
-        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing docs reindex)")
+        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing documents reindex)")
