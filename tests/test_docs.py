@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -52,8 +53,8 @@ def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProc
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "shell")], ids=named)
 def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
-    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes
-    # and a skill.
+    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes,
+    # a skill and a home.
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
@@ -61,6 +62,9 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
     skill = tmp_path / "skills" / "translate"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: translate\ndescription: 翻译文件\n---\n", encoding="utf-8")
+    lamp = {"id": "lamp", "name": "吊灯", "type": "light", "room": "客厅"}
+    fan = {"id": "fan", "name": "fan", "type": "fan", "room": "客厅"}
+    (tmp_path / "home.json").write_text(json.dumps({"devices": [lamp, fan]}), encoding="utf-8")
     for line in "".join(blocks(page, "shell")).splitlines():
         command = line.split("  #")[0].strip()
         if not command or command.startswith(("#", "make ", "pip ", "git ")):
@@ -73,6 +77,12 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_guide_leads_to_every_page() -> None:
+    guide = ROOT / "docs" / "README.md"
+    pages = {page.name for page in PAGES[1:]} - {guide.name}
+    assert pages == set(LINK.findall(guide.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", ["cli.md", "configuration.md"])

@@ -26,12 +26,17 @@ def guide_files() -> Iterator[tuple[str, Traversable]]:
             yield one.name, one
 
 
+def page_names() -> list[str]:
+    """The pages, by the names that `page` takes."""
+    return sorted(path.removesuffix(".md") for path, _ in guide_files() if path.endswith(".md"))
+
+
 def page(name: str) -> str:
     """A page as Markdown. Raises NotFound with the pages that there are."""
-    known = {path.removesuffix(".md"): file for path, file in guide_files() if path.endswith(".md")}
-    if name not in known:
+    known = dict(guide_files())
+    if f"{name}.md" not in known:
         raise NotFound(
-            f"the guide has no page {name!r}; it has: {', '.join(sorted(known))}; "
+            f"the guide has no page {name!r}; it has: {', '.join(page_names())}; "
             "your own documents are with `homing documents`"
         )
-    return known[name].read_text(encoding="utf-8")
+    return known[f"{name}.md"].read_text(encoding="utf-8")

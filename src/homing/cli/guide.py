@@ -11,9 +11,18 @@ from homing.cli.lazy import reports
 from homing.cli.output import console
 
 
+def _pages() -> list[str]:
+    from homing import guide
+
+    return guide.page_names()
+
+
 @answers("homing.cli.reports:GuidePage")
 def show_guide(
-    page: Annotated[str | None, typer.Argument(help="A page, e.g. mcp; without it, the list of all pages.")] = None,
+    page: Annotated[
+        str | None,
+        typer.Argument(help="A page, e.g. mcp; without it, the list of all pages.", autocompletion=_pages),
+    ] = None,
 ) -> Answer:
     """Read the guide.
 

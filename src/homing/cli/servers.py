@@ -194,10 +194,19 @@ def serve_mcp(context: typer.Context, data: Data = None) -> None:
         serve_stdio(call.app)
 
 
+def _clients() -> list[str]:
+    from homing.mcp.clients import CLIENTS
+
+    return list(CLIENTS)
+
+
 @mcp.command()
 @answers("homing.mcp.clients:Block[]")
 def install(
-    client: Annotated[str | None, typer.Argument(help="The client; without it, all known clients are listed.")] = None,
+    client: Annotated[
+        str | None,
+        typer.Argument(help="The client; without it, all known clients are listed.", autocompletion=_clients),
+    ] = None,
     only_print: Annotated[
         bool, typer.Option("--print", help="Print what would be written, and change no file.")
     ] = False,

@@ -188,7 +188,8 @@ function table(page, head, rows) {
     h(
       "tr",
       {},
-      cellsOf(page.text, line).map((one) => h(tag, {}, flowing(page, [one]))),
+      // A heading that says nothing is none.
+      cellsOf(page.text, line).map((one) => h(one[0] < one[1] ? tag : "td", {}, flowing(page, [one]))),
     );
   return h(
     "table",
