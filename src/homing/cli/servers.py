@@ -109,7 +109,7 @@ def _greet(served: Served) -> None:
 
     rows = {
         "page": served.address,
-        "API": f"{served.address}openapi.json",
+        "API": f"{served.address}docs",
         "MCP": f"{served.address}mcp",
         "data": served.data,
         "model": served.model or "none (keywords only)",
