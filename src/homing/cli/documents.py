@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing
+from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing, piped
 from homing.cli.lazy import documents, reports
 from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
-from homing.errors import InvalidArgument, NotFound
+from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.operations import Call
@@ -39,7 +38,7 @@ def add(
     file: Annotated[Path | None, typer.Argument(help="The file to read; without it, standard input.")] = None,
 ) -> Answer:
     """Save a document. Only new and changed paragraphs are embedded."""
-    text = _piped() if file is None else _read(call, file)
+    text = piped("name a file after the document") if file is None else _read(call, file)
     saved = documents.save_document(
         call, checked(documents.DocumentSave, project=project, document=document, text=text)
     )
@@ -222,14 +221,6 @@ def reindex(
         _tell_waiting(done.waiting)
 
     return Answer(documents.ReindexOut.of(done), show)
-
-
-def _piped() -> str:
-    """What was piped in. Nothing is a mistake more often than a text: it would empty the document."""
-    text = "" if sys.stdin.isatty() else sys.stdin.read()
-    if not text:
-        raise InvalidArgument("there is no text; name a file after the document, or pipe the text in")
-    return text
 
 
 def _read(call: Call, file: Path) -> str:

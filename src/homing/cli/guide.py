@@ -40,6 +40,6 @@ def show_guide(
             return
         from rich.markdown import Markdown
 
-        console().print(Markdown(text), soft_wrap=False)
+        console().print(Markdown(text, hyperlinks=False), soft_wrap=False)
 
     return Answer(reports.GuidePage(page=name, text=text), show)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group
+from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group, piped
 from homing.cli.lazy import memory, reports
 from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
 from homing.errors import NotFound
@@ -43,7 +42,8 @@ def remember(
 ) -> Answer:
     """Remember a text. It can be recalled as soon as the command ends."""
     given = {"collection": collection, "session_key": session, "category": category, "tags": tag, "id": entry_id}
-    entry = memory.remember(call, checked(memory.Remember, text=sys.stdin.read() if text is None else text, **given))
+    said = piped('write it after the command, as in: homing memory remember "…"') if text is None else text
+    entry = memory.remember(call, checked(memory.Remember, text=said, **given))
     left = call.app.engine.close()
 
     def show() -> None:
@@ -166,7 +166,12 @@ def queue(
 
     def show() -> None:
         waits = found.backlog
-        say(f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s")
+        if waits.waiting:
+            say(
+                f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s"
+            )
+        else:
+            say("没有在等待的文本" if reads_chinese() else "nothing waits for a vector")
         if retry:
             say(f"{retried} tried again")
         rows = []

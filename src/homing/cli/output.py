@@ -55,10 +55,15 @@ def exit_code(error: HomingError) -> int:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; progress and errors go to standard error, so that results can be piped."""
+    """Where people read; progress and errors go to standard error, so that results can be piped.
+
+    On a terminal lines end between words; what is piped keeps its lines.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    out = Console(stderr=stderr, highlight=False)
+    out.soft_wrap = not out.is_terminal
+    return out
 
 
 def say(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Question, SearchMode, Weaker, answers, calling, checked, mode_of, required
+from homing.cli.calls import (
+    Answer,
+    Data,
+    Question,
+    SearchMode,
+    Weaker,
+    answers,
+    calling,
+    checked,
+    mode_of,
+    piped,
+    required,
+)
 from homing.cli.lazy import reports
 from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument
@@ -138,9 +149,9 @@ def embed_texts(
     from homing.resolve import resolve_embedder
     from homing.vectors import score_of
 
-    given = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    given = texts or [line for line in piped("write texts after the command").splitlines() if line.strip()]
     if not given:
-        raise InvalidArgument("there is nothing to embed; give texts as arguments or lines on standard input")
+        raise InvalidArgument("there are only empty lines; give texts as arguments or lines on standard input")
     embedder = required(resolve_embedder(load().settings))
     rows = embedder.embed(given, kind="query" if query else "document")
 
