@@ -95,7 +95,7 @@ export const WORDS = {
   "legend.fused": ["合并后的名次", "place here"],
   "legend.meaning": ["按意思的名次", "place by meaning"],
   "legend.words": ["按字面的名次", "place by words"],
-  "legend.ring": ["相关度，50 是分界", "relatedness, 50 is the border"],
+  "legend.ring": ["相关的可能性（%）", "chance that it fits, in %"],
   "legend.mark": ["对上的词", "matching word"],
   "legend.mark.word": ["词", "word"],
   "mode.hybrid": ["意思＋字面", "meaning + words"],
