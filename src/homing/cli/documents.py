@@ -10,7 +10,7 @@ import typer
 
 from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing, piped
 from homing.cli.lazy import documents, reports
-from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
+from homing.cli.output import counted, in_language, note, print_hits, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ def remove(
         count = _check_project(call, project)
         if not yes:
             english = f"Delete the project {project} with its {counted(count, 'document')}?"
-            question = f"删除项目 {project} 和其中的 {count} 篇文档？" if reads_chinese() else english
-            typer.confirm(question, abort=True, err=True)
+            chinese = f"删除项目 {project} 和其中的 {count} 篇文档？"
+            typer.confirm(in_language(chinese, english), abort=True, err=True)
         done = documents.delete_project(call, checked(documents.OfProject, project=project))
     return Answer(done, lambda: say(f"{done.deleted} removed"))
 

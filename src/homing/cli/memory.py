@@ -10,7 +10,7 @@ import typer
 
 from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group, piped
 from homing.cli.lazy import memory, reports
-from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
+from homing.cli.output import counted, in_language, note, print_hits, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def forget(
     if numbered and not yes:
         for number, entry in numbered.items():
             note(f"{number}  {entry.collection}  {' '.join(entry.text.split())[:200]}")
-        typer.confirm("忘记这些？" if reads_chinese() else "Forget these?", abort=True, err=True)
+        typer.confirm(in_language("忘记这些？", "Forget these?"), abort=True, err=True)
     forgotten = 0
     for one in asked:
         if one.id in numbered:
@@ -171,7 +171,7 @@ def queue(
                 f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s"
             )
         else:
-            say("没有在等待的文本" if reads_chinese() else "nothing waits for a vector")
+            say(in_language("没有在等待的文本", "nothing waits for a vector"))
         if retry:
             say(f"{retried} tried again")
         rows = []

@@ -14,7 +14,7 @@ import typer
 
 from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
 from homing.cli.lazy import reports
-from homing.cli.output import console, note, print_json, print_table, reads_chinese, say
+from homing.cli.output import console, in_language, note, print_json, print_table, say
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -236,23 +236,23 @@ def install(
         if only_print:
             console().print(Text.assemble((block.file, "bold"), "\n", (block.text, "cyan")))
         elif block.changed:
-            say(_in(f"{block.title} 已配置：{block.file}；请重启 {block.title}",
+            say(in_language(f"{block.title} 已配置：{block.file}；请重启 {block.title}",
                     f"{block.title} is set up in {block.file}; restart {block.title}"))  # fmt: skip
         else:
-            say(_in(f"{block.title} 早已配置好：{block.file}", f"{block.title} is set up already, in {block.file}"))
+            say(
+                in_language(
+                    f"{block.title} 早已配置好：{block.file}", f"{block.title} is set up already, in {block.file}"
+                )
+            )
 
     return Answer([block], show)
-
-
-def _in(chinese: str, english: str) -> str:
-    return chinese if reads_chinese() else english
 
 
 def _list_clients(found: Sequence[Block]) -> None:
     home = str(Path.home())
     rows = [(one.client, one.title, "✓" if one.installed else "", one.file.replace(home, "~", 1)) for one in found]
     print_table(("name", "client", "set up", "file"), rows, whole=("name",))
-    say(_in("homing mcp install 名称 写入配置；加 --print 先看看要写什么",
+    say(in_language("homing mcp install 名称 写入配置；加 --print 先看看要写什么",
             "homing mcp install NAME sets one up; with --print it only shows what it would write"))  # fmt: skip
 
 

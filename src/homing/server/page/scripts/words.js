@@ -120,10 +120,10 @@ export const WORDS = {
   "why.score": ["得分 {value}", "score {value}"],
   "why.matched": ["对上的词", "Matching words"],
   "why.matched.none": ["没有相同的词：完全靠意思找到", "No words in common: found by meaning alone"],
-  "why.relatedness": ["相关度", "Relatedness"],
+  "why.relatedness": ["相关的可能性", "Chance that it fits"],
   "why.relatedness.text": [
-    "0.5 是模型眼里“有关”与“无关”的分界",
-    "0.5 is where the model draws the line between related and unrelated",
+    "它与问题有关的可能性；过了中线，有关比无关更可能",
+    "The chance that it is about the question; right of the middle, more likely than not",
   ],
   "why.sentence.both": [
     "按意思排第 {v}，按字面排第 {k}；合起来第 {n}。",
