@@ -313,7 +313,7 @@ def test_a_result_of_an_evaluation_is_drawn(browser: Browser, address: str, tmp_
         page.get_by_role("button", name="zh", exact=True).click()
         assert page.locator("tbody tr").count() == 3
         said, was = (float(page.locator(".reliability .dot").first.get_attribute(key) or 0) for key in ("cx", "cy"))
-        assert (said, was) == (50 + 220 * 0.25, 230 - 220 * 0.2)
+        assert (said, was) == (50 + 220 * 0.25, 244 - 220 * 0.2)
         names = page.locator(".reliability svg").evaluate_all("all => all.map(one => one.ariaLabel)")
         assert [name.partition(" ")[0] for name in names] == ["Confidence", "Score"]
         file.write_text('{"rows": [{"set": "<b>"}]}', encoding="utf-8")

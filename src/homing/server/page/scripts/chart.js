@@ -5,6 +5,9 @@ import { number, t } from "./language.js";
 
 const NARROW = window.matchMedia("(max-width: 600px)");
 
+/** The width of a drawing of which two stand side by side. */
+const HALF = 420;
+
 /** How many units a drawing is wide: as many as there are pixels, so that its letters are as large as the others. */
 function width() {
   return NARROW.matches ? 330 : 720;
@@ -99,30 +102,32 @@ export function sweepLine(rows, measure, label) {
 export function reliabilityDots(dots, label) {
   const side = 220;
   const total = dots.reduce((sum, dot) => sum + dot.count, 0) || 1;
-  const drawing = canvas(side + 70, side + 40, label);
-  drawing.append(s("path", { d: `M50 10V${side + 10}H${side + 50}`, class: "grid" }));
-  drawing.append(s("path", { d: `M50 ${side + 10}L${side + 50} 10`, class: "grid" }));
+  const bottom = side + 24;
+  const drawing = canvas(side + 74, side + 54, label);
+  drawing.append(s("path", { d: `M50 24V${bottom}H${side + 50}`, class: "grid" }));
+  drawing.append(s("path", { d: `M50 ${bottom}L${side + 50} 24`, class: "grid" }));
   for (const dot of dots) {
-    const place = { cx: 50 + side * dot.said, cy: side + 10 - side * dot.was, r: 3 + 16 * Math.sqrt(dot.count / total) };
+    const place = { cx: 50 + side * dot.said, cy: bottom - side * dot.was, r: 3 + 16 * Math.sqrt(dot.count / total) };
     drawing.append(
       s("circle", { ...place, class: "dot" }, s("title", {}, `${dot.said.toFixed(2)} → ${dot.was.toFixed(2)} (${dot.count})`)),
     );
   }
   for (const value of [0, 0.5, 1]) {
-    drawing.append(s("text", { x: 50 + side * value, y: side + 28, class: "value middle" }, String(value)));
-    drawing.append(s("text", { x: 26, y: side + 14 - side * value, class: "value middle" }, String(value)));
+    drawing.append(s("text", { x: 50 + side * value, y: bottom + 18, class: "value middle" }, String(value)));
+    drawing.append(s("text", { x: 26, y: bottom + 4 - side * value, class: "value middle" }, String(value)));
   }
   return h("figure", {}, drawing, h("figcaption", { class: "muted small" }, label));
 }
 
 /** A value over time, from the first sample to the last: [{at (ms), value}]; the highest and the latest are written. */
 export function timeLine(samples, label) {
-  const drawing = canvas(width(), 190, label);
+  const across = Math.min(width(), HALF);
+  const drawing = canvas(across, 190, label);
   const [first, last] = [samples[0], samples[samples.length - 1]];
   const high = Math.max(1, ...samples.map((one) => one.value));
-  const x = (at) => 70 + ((width() - 150) * (at - first.at)) / Math.max(1, last.at - first.at);
+  const x = (at) => 70 + ((across - 150) * (at - first.at)) / Math.max(1, last.at - first.at);
   const y = (value) => 150 - (value / high) * 120;
-  drawing.append(s("path", { d: `M70 ${y(high)}H${width() - 80}M70 150H${width() - 80}`, class: "grid" }));
+  drawing.append(s("path", { d: `M70 ${y(high)}H${across - 80}M70 150H${across - 80}`, class: "grid" }));
   const way = samples.map((one, at) => `${at === 0 ? "M" : "L"}${x(one.at).toFixed(1)} ${y(one.value).toFixed(1)}`);
   drawing.append(
     s("path", { d: `${way.join("")}V150H70Z`, class: "under" }),
@@ -132,24 +137,27 @@ export function timeLine(samples, label) {
     s("text", { x: 58, y: 155, class: "name" }, "0"),
     s("text", { x: x(last.at) + 12, y: y(last.value) + 5, class: "value strong" }, number(last.value)),
     s("text", { x: 70, y: 176, class: "value" }, clock(first.at)),
-    s("text", { x: width() - 80, y: 176, class: "name" }, clock(last.at)),
+    s("text", { x: across - 80, y: 176, class: "name" }, clock(last.at)),
   );
   return drawing;
 }
 
 /** How many fell into each step: [{name, count}], one column each. */
 export function columns(steps, label) {
-  const drawing = canvas(width(), 190, label);
+  const across = Math.min(width(), HALF);
+  const drawing = canvas(across, 190, label);
   const high = Math.max(1, ...steps.map((one) => one.count));
-  const room = Math.min(90, (width() - 40) / steps.length);
-  drawing.append(s("path", { d: `M20 150H${width() - 20}`, class: "grid" }));
+  const room = Math.min(90, (across - 40) / steps.length);
+  // Where names would run into each other, some stand for all.
+  const named = Math.ceil(62 / room);
+  drawing.append(s("path", { d: `M20 150H${across - 20}`, class: "grid" }));
   steps.forEach((one, at) => {
     const tall = (one.count / high) * 115;
     const middle = 20 + room * (at + 0.5);
     drawing.append(
       s("rect", { x: middle - room * 0.36, y: 150 - tall, width: room * 0.72, height: tall, rx: 3, class: "best" }),
-      s("text", { x: middle, y: 172, class: "value middle" }, one.name),
     );
+    if (at % named === 0) drawing.append(s("text", { x: middle, y: 172, class: "value middle" }, one.name));
     if (one.count > 0) drawing.append(s("text", { x: middle, y: 142 - tall, class: "value middle" }, number(one.count)));
   });
   return drawing;
