@@ -24,13 +24,19 @@ from homing.cli.calls import (
     required,
 )
 from homing.cli.lazy import reports
-from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
+from homing.cli.output import console, counted, in_language, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.cli.reports import FolderSearchOut
     from homing.operations.hits import HitOut
+
+
+NOTHING = (
+    "这里还什么都没有；用 homing memory remember、homing documents import 或 homing skills scan 放入内容",
+    "nothing is kept there yet; begin with homing memory remember, homing documents import or homing skills scan",
+)
 
 
 @answers("search_everything", "homing.cli.reports:FolderSearchOut")
@@ -80,6 +86,7 @@ def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, expl
 
     with calling(data) as call:
         found = search_everything(call, checked(SearchEverything, query=query, limit=limit, weaker=weaker))
+        is_empty = not call.app.store.collections()
 
     def show() -> None:
         from rich.text import Text
@@ -87,6 +94,8 @@ def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, expl
         answered = [group for group in found.groups if group.hits or group.degraded]
         if not answered:
             say(f"没有找到相关内容 / Nothing found in {call.app.settings.data}.")
+            if is_empty:
+                say(in_language(*NOTHING))
         for group in answered:
             console().print(Text(group.source, "bold"))
             print_hits(group, _place, "–", length=240, explain=explain)
