@@ -297,6 +297,7 @@ def test_the_guide_opens_its_pages_and_the_api_says_what_it_takes(browser: Brows
         page.get_by_role("link", name="HTTP API").click()
         page.get_by_text("POST /documents/{project}/search").click()
         operation = page.locator("details[open]")
+        operation.locator(".command").wait_for()
         assert "/documents/PROJECT/search -H 'content-type: application/json'" in operation.inner_text()
         assert "query required" in operation.locator("tr", has_text="query").first.inner_text()
         assert operation.locator("h4", has_text="HitOut").count() == 1
