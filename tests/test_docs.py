@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -44,16 +45,18 @@ def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> Non
 
 
 def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    # What sets up a client or a shell writes into the home of whoever runs it.
+    environ = ENVIRON | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / ".config")}
     if command[0] == "homing":
-        return forked.run(command[1:], cwd=folder, env=ENVIRON)
-    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=600)
+        return forked.run(command[1:], cwd=folder, env=environ)
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "shell")], ids=named)
 def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
-    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes
-    # and a skill.
+    # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes,
+    # a skill and a home.
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
@@ -61,6 +64,9 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
     skill = tmp_path / "skills" / "translate"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: translate\ndescription: 翻译文件\n---\n", encoding="utf-8")
+    lamp = {"id": "lamp", "name": "吊灯", "type": "light", "room": "客厅"}
+    fan = {"id": "fan", "name": "fan", "type": "fan", "room": "客厅"}
+    (tmp_path / "home.json").write_text(json.dumps({"devices": [lamp, fan]}), encoding="utf-8")
     for line in "".join(blocks(page, "shell")).splitlines():
         command = line.split("  #")[0].strip()
         if not command or command.startswith(("#", "make ", "pip ", "git ")):
@@ -73,6 +79,12 @@ def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_guide_leads_to_every_page() -> None:
+    guide = ROOT / "docs" / "README.md"
+    pages = {page.name for page in PAGES[1:]} - {guide.name}
+    assert pages == set(LINK.findall(guide.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", ["cli.md", "configuration.md"])

@@ -89,6 +89,7 @@ def test_the_wheel_takes_the_tour_and_reads_a_pdf(command: list[str], tmp_path: 
 
     assert "帮我提交代码" in json.dumps(run("demo", "--data", "tour"), ensure_ascii=False)
     (tmp_path / "灯塔.pdf").write_bytes(make_pdf(["灯塔的钥匙在抽屉里"]))
+    assert run("docs", "start-agent")["text"] == (ROOT / "docs" / "start-agent.md").read_text(encoding="utf-8")
     run("knowledge", "upload", "灯塔.pdf")
     assert "灯塔的钥匙在抽屉里" in json.dumps(run("knowledge", "search", "钥匙在哪"), ensure_ascii=False)
 
@@ -98,9 +99,14 @@ def test_the_wheel_serves_the_page(command: list[str], tmp_path: Path) -> None:
     with subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         told = "".join(iter(server.stdout.readline, "}\n")) + "}"
-        page = httpx2.get(json.loads(told)["address"], timeout=60)
+        address = json.loads(told)["address"]
+        page = httpx2.get(address, timeout=60)
+        docs = httpx2.get(f"{address}docs", timeout=60)
+        guide = httpx2.get(f"{address}page/guide/README.md", timeout=60)
         server.terminate()
     assert (page.status_code, "<title>" in page.text) == (200, True)
+    assert (docs.status_code, docs.headers["location"]) == (307, "/#/guide")
+    assert guide.text == (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_wheel_speaks_to_agents(command: list[str], tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ class KnowledgeBase:
         found = next((one for one in self._documents.uploads() if one.name == name), None)
         if found is None or not self._documents.delete(PROJECT, name):
             raise NotFound(
-                f"there is no file {name} in this knowledge base; its list tells the names", details={"fileName": name}
+                f"there is no file {name} in this knowledge base; list the files to see their names",
+                details={"fileName": name},
             )
         return found
 

@@ -58,7 +58,7 @@ def test_search_for_people_shows_score_place_and_text(shell: Shell) -> None:
         (["search", "x", "notes", "--limit", "-1"], 3, "limit must not be negative"),
         (["search", "x", "notes", "--mode", "magic"], 3, "known: semantic, hybrid, keyword"),
         (["search"], 2, "Missing argument"),
-        (["embed"], 3, "nothing to embed"),
+        (["embed"], 3, "there is no text"),
     ],
 )
 @pytest.mark.usefixtures("notes")
@@ -111,10 +111,10 @@ def test_a_wrong_command_line_is_told_in_the_language_of_the_user(
 def test_an_answer_of_no_deletes_nothing(shell: Shell, tmp_path: Path) -> None:
     with homing.open(tmp_path / "data") as app:
         app.documents.save("novel", "ch1", "灯塔亮了。")
-    done = shell("docs", "remove", "novel", stdin="n\n")
+    done = shell("documents", "remove", "novel", stdin="n\n")
     assert done.returncode == 1
     assert done.stderr == "Delete the project novel with its 1 document? [y/N]:\nCancelled.\n"
-    assert shell("docs", "show", "novel", "ch1").stdout == "灯塔亮了。\n"
+    assert shell("documents", "show", "novel", "ch1").stdout == "灯塔亮了。\n"
 
 
 def test_errors_are_json_for_programs(shell: Shell) -> None:
@@ -156,10 +156,10 @@ def test_options_that_only_a_folder_has_are_refused_without_one(shell: Shell) ->
 def test_half_an_emoji_that_an_editor_saved_is_shown_as_a_replacement(shell: Shell, tmp_path: Path) -> None:
     with homing.open(tmp_path / "data") as app:
         app.documents.save("日记", "周一", "钥匙 \ud83d 在抽屉里")
-    shown = shell("docs", "show", "日记", "周一")
+    shown = shell("documents", "show", "日记", "周一")
     assert (shown.returncode, shown.stdout) == (0, "钥匙 \ufffd 在抽屉里\n")
-    assert shell.json("docs", "show", "日记", "周一")["text"] == "钥匙 \ufffd 在抽屉里"
-    found = shell("docs", "search", "日记", "钥匙")
+    assert shell.json("documents", "show", "日记", "周一")["text"] == "钥匙 \ufffd 在抽屉里"
+    found = shell("documents", "search", "日记", "钥匙")
     assert (found.returncode, found.stderr) == (0, "")
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
+import homing
 from homing.cli.json_types import commands, json_types
 from homing.cli.main import app
 from homing.cli.reports import Failed
@@ -22,9 +26,9 @@ DESIGN = (
     "skills scan",
     "skills find",
     "skills list",
-    "docs add",
-    "docs search",
-    "docs reindex",
+    "documents add",
+    "documents search",
+    "documents reindex",
     "memory remember",
     "memory recall",
     "devices load",
@@ -135,16 +139,17 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("memory", "queue"),
     ("memory", "reindex"),
     ("memory", "forget", "knowledge", "x"),
-    ("docs", "add", "p", "d", "notes/灯塔.md"),
-    ("docs", "import", "p", "notes"),
-    ("docs", "list"),
-    ("docs", "list", "p"),
-    ("docs", "show", "p", "d"),
-    ("docs", "search", "p", "灯塔", "--mode", "hybrid"),
-    ("docs", "reindex"),
-    ("docs", "rename", "p", "d", "e"),
-    ("docs", "move", "p", "e", "q"),
-    ("docs", "remove", "q", "e"),
+    ("docs", "mcp"),
+    ("documents", "add", "p", "d", "notes/灯塔.md"),
+    ("documents", "import", "p", "notes"),
+    ("documents", "list"),
+    ("documents", "list", "p"),
+    ("documents", "show", "p", "d"),
+    ("documents", "search", "p", "灯塔", "--mode", "hybrid"),
+    ("documents", "reindex"),
+    ("documents", "rename", "p", "d", "e"),
+    ("documents", "move", "p", "e", "q"),
+    ("documents", "remove", "q", "e"),
     ("knowledge", "upload", "notes/灯塔.md", "g.jsonl"),
     ("knowledge", "search", "灯塔"),
     ("knowledge", "list"),
@@ -239,8 +244,72 @@ def test_the_shell_completes_commands_and_options(tmp_path: Path, kind: str) -> 
     assert "--threshold" in completed("homing skills find --thr")
 
 
+TYPED = {
+    "homing sk": "homing skills",
+    "homing mcp install curs": "homing mcp install cursor",
+    "homing docs doc": "documents",
+}
+
+
 @pytest.mark.slow
-def test_completion_can_be_shown_for_a_shell(tmp_path: Path) -> None:
-    shown = Shell(tmp_path)("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-    assert shown.returncode == 0
-    assert "complete -o default" in shown.stdout
+@pytest.mark.parametrize("kind", ["bash", "zsh"])
+def test_one_command_installs_completion_in_a_real_shell(tmp_path: Path, kind: str) -> None:
+    program = shutil.which(kind)
+    if program is None:
+        pytest.skip(f"no {kind} on this machine")
+    source = Path(homing.__file__).parent.parent
+    (tmp_path / "homing").write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        f"sys.path.insert(0, {str(source)!r})\n"
+        "from homing.cli.main import run\nrun()\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "homing").chmod(0o755)
+    environ = os.environ | {
+        "HOME": str(tmp_path),
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "TERM": "dumb",
+    }
+    environ = {name: value for name, value in environ.items() if name not in ("BASH_ENV", "ZDOTDIR", "PROMPT_COMMAND")}
+    installed = subprocess.run([program, "-c", "homing --install-completion; true"], env=environ, capture_output=True)
+    assert installed.returncode == 0, installed.stderr
+    with Typist([program, "-i"], environ) as shell:
+        # What is typed before a shell listens is no completion.
+        shell.type("echo rea''dy\n")
+        shell.wait_for("ready")
+        if kind == "zsh":
+            # It loads what completes a command when that is first wanted, and completes from then on.
+            shell.type("homing \t\x15")
+        for typed, completed in TYPED.items():
+            shell.type(f"{typed}\t")
+            shell.wait_for(completed)
+            shell.type("\x15")
+
+
+class Typist:
+    """A shell on a terminal of its own, and somebody who types."""
+
+    def __init__(self, command: list[str], environ: dict[str, str]) -> None:
+        self._screen, terminal = os.openpty()
+        self._process = subprocess.Popen(
+            command, env=environ, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+        )
+        os.close(terminal)
+        self._seen = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._screen)
+
+    def type(self, keys: str) -> None:
+        self._seen = ""
+        os.write(self._screen, keys.encode())
+
+    def wait_for(self, text: str) -> None:
+        while text not in self._seen:
+            assert select.select([self._screen], [], [], 60)[0], self._seen
+            self._seen += os.read(self._screen, 4096).decode(errors="replace")

@@ -51,8 +51,8 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
         # A command that writes ends when its vectors are there: here a slow model is slow for questions only.
         model.release()
         waits = int(fault != "slow")
-        ask("docs", "add", "novel", "ch1", "notes/story.md")
-        assert [one["pending"] for one in ask("docs", "list")["projects"]] == [waits]
+        ask("documents", "add", "novel", "ch1", "notes/story.md")
+        assert [one["pending"] for one in ask("documents", "list")["projects"]] == [waits]
         remembered = ask("memory", "remember", "灯塔的钥匙在抽屉里")
         assert ask("memory", "list")["waiting"] == 2 * waits
         shell("knowledge", "upload", "notes/story.md")
@@ -60,18 +60,18 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
         shell("devices", "load", str(HOME))
         shell("search", "海", "notes", "--json")
         model.hold()
-        assert_by_words(ask("docs", "search", "novel", "灯塔"), STORY)
+        assert_by_words(ask("documents", "search", "novel", "灯塔"), STORY)
         assert_by_words(ask("memory", "recall", "灯塔"), "灯塔的钥匙在抽屉里")
         assert_by_words(ask("search", "灯塔", "notes"), STORY)
         assert_by_words(ask("knowledge", "search", "灯塔"), STORY)
-        shown = shell("docs", "search", "novel", "灯塔")
+        shown = shell("documents", "search", "novel", "灯塔")
         assert "语义搜索暂时不可用" in shown
         assert "灯塔" in shown
         for home in ([], ["--home", str(HOME)]):
             answer = ask("devices", "ask", "打开除卧室以外的灯", *home)
             assert (answer["decision"], answer["degraded"]) == ("act", True)
         assert [one["metadata"]["name"] for one in ask("skills", "find", "提交")["hits"]] == ["git-commit"]
-        assert [one["id"] for one in ask("docs", "list")["projects"]] == [
+        assert [one["id"] for one in ask("documents", "list")["projects"]] == [
             f"folder {tmp_path / 'notes'}",
             "novel",
             "uploads",
@@ -83,7 +83,7 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
         # A paragraph, one of the folder, a memory, a window of the upload and a skill.
         assert ask("memory", "queue")["backlog"]["waiting"] == 5 * waits
         assert ask("memory", "forget", "knowledge", remembered["id"]) == {"forgotten": 1}
-        shell("docs", "remove", "novel", "ch1")
+        shell("documents", "remove", "novel", "ch1")
         shell("knowledge", "delete", "story.md")
-        shell("docs", "remove", f"folder {tmp_path / 'notes'}", "--yes")
-        assert ask("docs", "list")["projects"] == ask("knowledge", "list")["files"] == []
+        shell("documents", "remove", f"folder {tmp_path / 'notes'}", "--yes")
+        assert ask("documents", "list")["projects"] == ask("knowledge", "list")["files"] == []

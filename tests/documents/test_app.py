@@ -74,7 +74,7 @@ def test_the_doctor_tells_what_waits_and_what_was_given_up(tmp_path: Path) -> No
     assert finding.status == "warn"
     assert "1 documents in 1 projects, 5 paragraphs; 5 wait" in finding.detail
     assert "the API is down" in finding.detail
-    assert finding.mend == "homing docs reindex"
+    assert finding.mend == "homing documents reindex"
     library = Library(tmp_path, FakeEmbedder(32))
     library.documents.reindex()
     library.close()
@@ -90,7 +90,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
 
 def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
     def run(*words: str, text: str | None = None) -> str:
-        done = shell.invoke(command, ["docs", *words], input=text)
+        done = shell.invoke(command, ["documents", *words], input=text)
         assert done.exit_code == 0, done.output
         return done.output
 
@@ -113,26 +113,26 @@ def test_documents_in_the_shell(shell: CliRunner, tmp_path: Path) -> None:
     assert "1 removed" in run("remove", "novel", "a.md")
     assert "1 removed" in run("remove", "novel", "--yes")
     assert json.loads(run("list", "--json")) == {"projects": []}
-    assert shell.invoke(command, ["docs", "remove", "novel", "nothing"]).exit_code != 0
-    assert shell.invoke(command, ["docs", "search", "novel", "x", "--mode", "magic"]).exit_code != 0
+    assert shell.invoke(command, ["documents", "remove", "novel", "nothing"]).exit_code != 0
+    assert shell.invoke(command, ["documents", "search", "novel", "x", "--mode", "magic"]).exit_code != 0
 
 
 def test_a_slip_of_the_hand_in_the_shell_empties_no_document(shell: CliRunner) -> None:
-    assert shell.invoke(command, ["docs", "add", "小说", "第一章"], input=STORY).exit_code == 0
-    slip = shell.invoke(command, ["docs", "add", "小说", "第一章"], input="")
+    assert shell.invoke(command, ["documents", "add", "小说", "第一章"], input=STORY).exit_code == 0
+    slip = shell.invoke(command, ["documents", "add", "小说", "第一章"], input="")
     assert isinstance(slip.exception, InvalidArgument)
     assert "name a file" in str(slip.exception)
-    assert shell.invoke(command, ["docs", "show", "小说", "第一章"]).output.strip() == STORY
+    assert shell.invoke(command, ["documents", "show", "小说", "第一章"]).output.strip() == STORY
 
 
 @pytest.mark.parametrize(
     "words", [["search", "大说", "灯塔"], ["list", "nove1"], ["reindex", "大说"], ["remove", "nove1"]]
 )
 def test_a_project_that_is_not_there_is_told(shell: CliRunner, words: list[str]) -> None:
-    done = shell.invoke(command, ["docs", *words])
+    done = shell.invoke(command, ["documents", *words])
     assert isinstance(done.exception, NotFound)
     assert "there is no project" in str(done.exception)
-    assert any(hint in str(done.exception) for hint in ("homing docs list", "there are: "))
+    assert any(hint in str(done.exception) for hint in ("homing documents list", "there are: "))
 
 
 def test_the_doctor_sees_what_disagrees_and_a_reindex_mends_it(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TAUGHT = {
     "skills": "homing skills scan",
-    "documents": "homing docs add",
+    "documents": "homing documents add",
     "memory": "homing memory remember",
     "devices": "homing devices load",
     "evaluation": "homing eval",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-VIEWS = ("all", "skills", "documents", "memory", "devices", "map", "models", "health", "evaluation")
+VIEWS = ("all", "skills", "documents", "memory", "devices", "map", "models", "health", "evaluation", "guide")
 
 
 def first_hit(page: Page, source: str) -> str:

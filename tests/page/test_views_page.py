@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-VIEWS = ("all", "skills", "documents", "memory", "devices", "map", "models", "health", "evaluation")
+VIEWS = ("all", "skills", "documents", "memory", "devices", "map", "models", "health", "evaluation", "guide")
 
 CONTRAST = """() => {
     const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
@@ -277,6 +277,43 @@ def test_health_shows_what_the_doctor_found_in_the_language_of_the_page(
             assert bool(re.search("[\u4e00-\u9fff]", detail)) == (language == "zh-CN"), (check, detail)
 
 
+def test_health_draws_what_waits_and_how_long_searches_took(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/all?q=灯塔", language="en-US") as page:
+        page.wait_for_selector(".hit")
+        waiting = [7]
+        page.route("**/metrics", lambda route: route.fulfill(
+            body=re.sub(r"(?m)^homing_pending_texts .*$", f"homing_pending_texts {waiting[-1]}", route.fetch().text())
+        ))  # fmt: skip
+        page.goto(f"{address}/#/health")
+        queue, times = page.locator(".pair section").nth(0), page.locator(".pair section").nth(1)
+        queue.get_by_text("7 are waiting").wait_for()
+        waiting.append(0)
+        queue.get_by_text("None now").wait_for()
+        assert queue.locator("svg").get_attribute("aria-label") == (
+            "Texts waiting for their vector: None now: everything saved is found by meaning."
+        )
+        assert queue.locator("text.name").first.text_content() == "7"
+        assert sum(int(one) for one in times.locator("text.value").all_text_contents() if one.isdigit()) >= 1
+        assert "since the server started" in times.inner_text()
+
+
+def test_the_guide_opens_its_pages_and_the_api_says_what_it_takes(browser: Browser, address: str) -> None:
+    with visit(browser, address, "docs", language="en-US") as page:
+        page.get_by_role("link", name="MCP", exact=True).click()
+        page.get_by_role("heading", name="MCP", exact=True).wait_for()
+        page.goto(f"{address}/#/guide/search")
+        page.locator(".prose img").first.wait_for()
+        assert page.evaluate("() => document.querySelector('.prose img').decode().then(() => true)")
+        page.goto(f"{address}/#/guide")
+        page.get_by_role("link", name="HTTP API").click()
+        page.get_by_text("POST /documents/{project}/search").click()
+        operation = page.locator("details[open]")
+        operation.locator(".command").wait_for()
+        assert "/documents/PROJECT/search -H 'content-type: application/json'" in operation.inner_text()
+        assert "query required" in operation.locator("tr", has_text="query").first.inner_text()
+        assert operation.locator("h4", has_text="HitOut").count() == 1
+
+
 def test_a_result_of_an_evaluation_is_drawn(browser: Browser, address: str, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     file.write_text(json.dumps(evaluation()), encoding="utf-8")
@@ -287,6 +324,10 @@ def test_a_result_of_an_evaluation_is_drawn(browser: Browser, address: str, tmp_
         assert page.locator(".chart .best title").text_content() == "hybrid 0.7/0.3 k=60: 0.9000"
         page.get_by_role("button", name="zh", exact=True).click()
         assert page.locator("tbody tr").count() == 3
+        said, was = (float(page.locator(".reliability .dot").first.get_attribute(key) or 0) for key in ("cx", "cy"))
+        assert (said, was) == (50 + 220 * 0.25, 244 - 220 * 0.2)
+        names = page.locator(".reliability svg").evaluate_all("all => all.map(one => one.ariaLabel)")
+        assert [name.partition(" ")[0] for name in names] == ["Confidence", "Score"]
         file.write_text('{"rows": [{"set": "<b>"}]}', encoding="utf-8")
         page.set_input_files("input[type=file]", str(file))
         assert "This is not a homing eval" in page.locator(".toast.bad").last.inner_text()
@@ -311,7 +352,13 @@ def evaluation() -> dict[str, Any]:
         for name, vector, keyword, value in configurations
         for language in ("all", "zh", "en")
     ]
-    return {"format": 1, "id": "one", "rows": rows, "latency": []}
+    dots = [
+        {"set": "questions", "model": rows[0]["model"], "kind": kind, "said": said, "was": was, "count": count}
+        for kind in ("confidence", "score")
+        for said, was, count in ((0.25, 0.2, 5), (0.85, 0.9, 15))
+    ]
+    models = [rows[0]["model"]]
+    return {"format": 1, "id": "one", "models": models, "rows": rows, "latency": [], "reliability": dots}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

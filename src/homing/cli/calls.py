@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -132,6 +133,14 @@ def nothing() -> Nothing:
     from homing.operations.models import Nothing
 
     return Nothing()
+
+
+def piped(instead: str) -> str:
+    """What was piped in. Raises InvalidArgument where nothing was: on a terminal nobody knows that it is waited for."""
+    text = "" if sys.stdin.isatty() else sys.stdin.read()
+    if not text:
+        raise InvalidArgument(f"there is no text; {instead}, or pipe it in")
+    return text
 
 
 def required(model: EmbeddingProvider | None) -> EmbeddingProvider:

@@ -179,7 +179,8 @@ def _show(tour: Tour, out: Console) -> None:
     degraded = [_passage(WITHOUT_MODEL, "the model was taken away", tour.degraded)]
     part(3, "Without the model · 模型不可用", "there is still an answer, and it says so", degraded)
     if tour.degraded.notice is not None:
-        out.print(Text(f"   {tour.degraded.notice.zh} / {tour.degraded.notice.en}", "yellow"))
+        notice = Text(f"{tour.degraded.notice.zh} / {tour.degraded.notice.en}", "yellow")
+        out.print(Padding(notice, (0, 0, 0, 3)))
     part(4, "Memory · 记忆", "what was said earlier, when it matters", [
         [Text(query, "bold"), Text(hit.metadata["collection"], "cyan"), score_text(hit.score), Text(hit.text)]
         for query, found in tour.recalled.items() for hit in found.hits
@@ -195,6 +196,7 @@ def _show(tour: Tour, out: Console) -> None:
     out.print(f"The tour took {tour.seconds:.1f} s. See it in the browser:")
     out.print(Text(f"   {tour.page}", "bold green"), soft_wrap=True)
     out.print('Or search your own notes:  homing search "孤独的感觉" path/to/notes', markup=False)
+    out.print("The guide begins with:     homing docs", markup=False)
 
 
 def _table(rows: list[list[RenderableType]]) -> Table:

@@ -11,7 +11,7 @@ import typer
 
 from homing.cli.calls import Answer, answers, mode_of, required
 from homing.cli.devices import evaluate_homes
-from homing.cli.output import console, progress, say
+from homing.cli.output import console, counted, progress, say
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _show(result: Evaluation, out: Console) -> None:
 
     for one in result.sets:
         languages = ", ".join(f"{count} {language}" for language, count in sorted(one.languages.items()))
-        message = f"{one.documents} documents, {one.questions} questions ({languages})"
+        message = f"{counted(one.documents, 'document')}, {counted(one.questions, 'question')} ({languages})"
         silent = f", {one.unanswerable} of them without an answer" if one.unanswerable else ""
         out.print(Text.assemble((one.name, "bold"), f"  {message}{silent}"))
         if one.missing:

@@ -11,8 +11,9 @@ import typer
 from homing.cli import (
     demo,
     devices,
-    docs,
+    documents,
     evaluate,
+    guide,
     knowledge,
     memory,
     models,
@@ -44,7 +45,8 @@ app.command(name="where")(upkeep.where)
 app.command(name="repair")(upkeep.run_repair)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
-for part in (skills, devices, memory, docs, knowledge, models):
+app.command(name="docs")(guide.show_guide)
+for part in (skills, devices, memory, documents, knowledge, models):
     app.add_typer(part.app)
 for group in (models.providers, upkeep.store, upkeep.postgres, servers.ipc, servers.mcp, servers.tokens, upkeep.config):
     app.add_typer(group)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group
+from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group, piped
 from homing.cli.lazy import memory, reports
-from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
+from homing.cli.output import counted, in_language, note, print_hits, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -43,7 +42,8 @@ def remember(
 ) -> Answer:
     """Remember a text. It can be recalled as soon as the command ends."""
     given = {"collection": collection, "session_key": session, "category": category, "tags": tag, "id": entry_id}
-    entry = memory.remember(call, checked(memory.Remember, text=sys.stdin.read() if text is None else text, **given))
+    said = piped('write it after the command, as in: homing memory remember "…"') if text is None else text
+    entry = memory.remember(call, checked(memory.Remember, text=said, **given))
     left = call.app.engine.close()
 
     def show() -> None:
@@ -127,7 +127,7 @@ def forget(
     if numbered and not yes:
         for number, entry in numbered.items():
             note(f"{number}  {entry.collection}  {' '.join(entry.text.split())[:200]}")
-        typer.confirm("忘记这些？" if reads_chinese() else "Forget these?", abort=True, err=True)
+        typer.confirm(in_language("忘记这些？", "Forget these?"), abort=True, err=True)
     forgotten = 0
     for one in asked:
         if one.id in numbered:
@@ -166,7 +166,12 @@ def queue(
 
     def show() -> None:
         waits = found.backlog
-        say(f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s")
+        if waits.waiting:
+            say(
+                f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s"
+            )
+        else:
+            say(in_language("没有在等待的文本", "nothing waits for a vector"))
         if retry:
             say(f"{retried} tried again")
         rows = []

@@ -303,7 +303,10 @@ def add_provider(
 
     Instead of a key, ${VARIABLE} may be entered: the key is then read from that environment variable.
     """
-    key = f"${{{key_variable}}}" if key_variable else "" if no_key or kind in ("local", "ollama") else _ask_key(name)
+    from homing.models.records import PROVIDER_TYPES
+
+    asks = not no_key and kind in set(PROVIDER_TYPES) - {"local", "ollama"}
+    key = f"${{{key_variable}}}" if key_variable else _ask_key(name) if asks else ""
     added = _provider_out(call.app.models.config.create_provider(name, kind, api_key=key, base_url=base_url))
     hint = f"add one of its models with `homing models add MODEL --provider {name}`"
     return Answer(added, lambda: say(f"added {name}; {hint}"))

@@ -55,10 +55,15 @@ def exit_code(error: HomingError) -> int:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; progress and errors go to standard error, so that results can be piped."""
+    """Where people read; progress and errors go to standard error, so that results can be piped.
+
+    On a terminal lines end between words; what is piped keeps its lines.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    out = Console(stderr=stderr, highlight=False)
+    out.soft_wrap = not out.is_terminal
+    return out
 
 
 def say(text: str) -> None:
@@ -83,7 +88,7 @@ def print_table(
     Where there are none, `empty` says in Chinese or in English how to get some.
     """
     if not rows and any(empty):
-        say(empty[0] if reads_chinese() else empty[1])
+        say(in_language(*empty))
         return
     from rich.table import Table
     from rich.text import Text
@@ -178,6 +183,11 @@ def reads_chinese() -> bool:
     from homing.config import speaks_chinese
 
     return has_chinese(" ".join(sys.argv[1:])) or speaks_chinese()
+
+
+def in_language(chinese: str, english: str) -> str:
+    """The one of two wordings that the user reads."""
+    return chinese if reads_chinese() else english
 
 
 def print_error(error: HomingError, *, as_json: bool) -> None:

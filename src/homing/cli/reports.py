@@ -48,6 +48,13 @@ class Where(Output):
     config: str | None
 
 
+class GuidePage(Output):
+    """A page of the guide, as Markdown."""
+
+    page: str
+    text: str
+
+
 class Vectors(Output):
     """A vector of length 1 for each text."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,15 +10,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homing.cli.calls import Answer, Data, Question, SearchMode, Weaker, answers, calling, checked, mode_of, required
+from homing.cli.calls import (
+    Answer,
+    Data,
+    Question,
+    SearchMode,
+    Weaker,
+    answers,
+    calling,
+    checked,
+    mode_of,
+    piped,
+    required,
+)
 from homing.cli.lazy import reports
-from homing.cli.output import console, counted, note, print_hits, print_table, progress, say
+from homing.cli.output import console, counted, in_language, note, print_hits, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.cli.reports import FolderSearchOut
     from homing.operations.hits import HitOut
+
+
+NOTHING = (
+    "这里还什么都没有；用 homing memory remember、homing documents import 或 homing skills scan 放入内容",
+    "nothing is kept there yet; begin with homing memory remember, homing documents import or homing skills scan",
+)
 
 
 @answers("search_everything", "homing.cli.reports:FolderSearchOut")
@@ -69,6 +86,7 @@ def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, expl
 
     with calling(data) as call:
         found = search_everything(call, checked(SearchEverything, query=query, limit=limit, weaker=weaker))
+        is_empty = not call.app.store.collections()
 
     def show() -> None:
         from rich.text import Text
@@ -76,6 +94,8 @@ def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, expl
         answered = [group for group in found.groups if group.hits or group.degraded]
         if not answered:
             say(f"没有找到相关内容 / Nothing found in {call.app.settings.data}.")
+            if is_empty:
+                say(in_language(*NOTHING))
         for group in answered:
             console().print(Text(group.source, "bold"))
             print_hits(group, _place, "–", length=240, explain=explain)
@@ -138,9 +158,9 @@ def embed_texts(
     from homing.resolve import resolve_embedder
     from homing.vectors import score_of
 
-    given = texts or [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+    given = texts or [line for line in piped("write texts after the command").splitlines() if line.strip()]
     if not given:
-        raise InvalidArgument("there is nothing to embed; give texts as arguments or lines on standard input")
+        raise InvalidArgument("there are only empty lines; give texts as arguments or lines on standard input")
     embedder = required(resolve_embedder(load().settings))
     rows = embedder.embed(given, kind="query" if query else "document")
 

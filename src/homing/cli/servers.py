@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +14,13 @@ import typer
 
 from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
 from homing.cli.lazy import reports
-from homing.cli.output import console, note, print_json, print_table, say
+from homing.cli.output import console, in_language, note, print_json, print_table, say
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
     from homing.cli.reports import Served
-    from homing.mcp.clients import Local
+    from homing.mcp.clients import Block, Local
     from homing.operations import Call
     from homing.server.tokens import NewToken
 
@@ -108,7 +109,7 @@ def _greet(served: Served) -> None:
 
     rows = {
         "page": served.address,
-        "API": f"{served.address}openapi.json",
+        "API": f"{served.address}docs",
         "MCP": f"{served.address}mcp",
         "data": served.data,
         "model": served.model or "none (keywords only)",
@@ -188,36 +189,71 @@ def serve_mcp(context: typer.Context, data: Data = None) -> None:
     from homing.mcp.stdio import serve as serve_stdio
 
     if sys.stdin.isatty():
-        note("Waiting for an MCP client on standard input; `homing mcp install` shows how to set one up. Ctrl-C stops.")
+        note("Waiting for an MCP client on standard input; `homing mcp install` sets one up. Ctrl-C stops.")
     with calling(data) as call:
         serve_stdio(call.app)
+
+
+def _clients() -> list[str]:
+    from homing.mcp.clients import CLIENTS
+
+    return list(CLIENTS)
 
 
 @mcp.command()
 @answers("homing.mcp.clients:Block[]")
 def install(
-    client: Annotated[str | None, typer.Argument(help="The client; without it, all known clients.")] = None,
+    client: Annotated[
+        str | None,
+        typer.Argument(help="The client; without it, all known clients are listed.", autocompletion=_clients),
+    ] = None,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print what would be written, and change no file.")
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option(help="Another file than the user's, e.g. .mcp.json of a project.", dir_okay=False)
+    ] = None,
     url: Annotated[
         str, typer.Option("--url", help="Use a running `homing serve`, e.g. http://127.0.0.1:8765/mcp.")
     ] = "",
     token: Annotated[bool, typer.Option("--token", help="That server asks for a token.")] = False,
     data: Data = None,
 ) -> Answer:
-    """Print the configuration for a client. No file is changed."""
+    """Write Homing into the configuration of a client. What else is in the file stays."""
     from homing.config import load
-    from homing.mcp.clients import Remote, block_for, blocks
+    from homing.mcp import clients
 
     folder = (data or load().settings.data).absolute()
-    server = Remote(url, token) if url else started(folder)
-    printed = [block_for(client, server)] if client else list(blocks(server))
+    server = clients.Remote(url, token) if url else started(folder)
+    if client is None:
+        found = clients.blocks(server)
+        return Answer(found, lambda: _list_clients(found))
+    block = (clients.block_for if only_print else clients.install)(client, server, file)
 
     def show() -> None:
         from rich.text import Text
 
-        for block in printed:
-            console().print(Text.assemble((block.client, "bold"), f"  {block.file}\n", (block.text, "cyan"), "\n"))
+        if only_print:
+            console().print(Text.assemble((block.file, "bold"), "\n", (block.text, "cyan")))
+        elif block.changed:
+            say(in_language(f"{block.title} 已配置：{block.file}；请重启 {block.title}",
+                    f"{block.title} is set up in {block.file}; restart {block.title}"))  # fmt: skip
+        else:
+            say(
+                in_language(
+                    f"{block.title} 早已配置好：{block.file}", f"{block.title} is set up already, in {block.file}"
+                )
+            )
 
-    return Answer(printed, show)
+    return Answer([block], show)
+
+
+def _list_clients(found: Sequence[Block]) -> None:
+    home = str(Path.home())
+    rows = [(one.client, one.title, "✓" if one.installed else "", one.file.replace(home, "~", 1)) for one in found]
+    print_table(("name", "client", "set up", "file"), rows, whole=("name",))
+    say(in_language("homing mcp install 名称 写入配置；加 --print 先看看要写什么",
+            "homing mcp install NAME sets one up; with --print it only shows what it would write"))  # fmt: skip
 
 
 def started(folder: Path) -> Local:

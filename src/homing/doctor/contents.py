@@ -17,7 +17,7 @@ from homing.memory.content import COLLECTIONS as MEMORIES
 from homing.resolve import resolve_embedder
 from homing.stores.store import CollectionInfo, Store, TellsSizes
 
-REINDEX_DOCUMENTS = "homing docs reindex"
+REINDEX_DOCUMENTS = "homing documents reindex"
 REINDEX_MEMORY = "homing memory reindex"
 REPAIR = "homing repair"
 SHOWN = 3

@@ -35,7 +35,7 @@ def repair(engine: Engine) -> Repaired:
         if not isinstance(one.store, Rebuilds):
             raise InvalidArgument(
                 "this store mends its own indexes (PostgreSQL: REINDEX DATABASE); what waits for a vector is embedded "
-                "by `homing docs reindex` and `homing memory reindex`"
+                "by `homing documents reindex` and `homing memory reindex`"
             )
         found += one.store.check()
         done: Rebuilt = one.store.rebuild()

@@ -1,13 +1,16 @@
-"""The configuration blocks of common MCP clients."""
+"""Common MCP clients: where each keeps its servers, how it writes them down, and Homing among them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from homing.errors import InvalidArgument, NotFound
+from homing.mcp.client_files import Entries, edit, holds, put_json, put_toml
 
 SERVER = "homing"
 TOKEN_VARIABLE = "HOMING_TOKEN"
@@ -32,18 +35,27 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What to write where, for one client."""
+    """The entry of Homing in the configuration file of a client; `installed` says whether the file holds it now, and
+    `changed` whether it was written just now.
+    """
 
     client: str
+    title: str
     file: str
     language: str
     text: str
+    installed: bool
+    changed: bool = False
+
+
+Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Client:
-    """How a client writes its servers down: under `section`, with fields of its own for one that it starts and for one
-    that runs; `token` is how it refers to the variable, `None` for `running` that it reaches no URL.
+    """How a client writes its servers down: in `file`, under `section`, with fields of its own for one that it starts
+    and for one that runs. `token` is how it refers to the variable, or None where it reads no variables; `running` is
+    None where it reaches no URL.
     """
 
     title: str
@@ -52,76 +64,114 @@ class _Client:
     started: Mapping[str, str] = field(default_factory=dict)
     running: Mapping[str, str] | None = field(default_factory=dict)
     url: str = "url"
-    token: str = f"${{{TOKEN_VARIABLE}}}"
+    token: str | None = f"${{{TOKEN_VARIABLE}}}"
     language: str = "json"
 
-    def write(self, server: Local | Remote) -> str:
-        """The block for a server."""
+    def place(self) -> Path:
+        """The file of this user that every project of the client reads."""
+        from platformdirs import user_config_path
+
+        return Path(self.file.replace(CONFIG, str(user_config_path(roaming=True)))).expanduser()
+
+    def entry(self, server: Local | Remote) -> Entry:
+        """The fields of a server. Raises InvalidArgument where the client cannot have it."""
         if isinstance(server, Local):
-            fields: dict[str, Any] = {**self.started, "command": server.command, "args": list(server.arguments)}
-        else:
-            fields = {**(self.running or {}), self.url: server.url}
-        asked: dict[str, Any] = {}
-        if isinstance(server, Remote) and server.token:
-            if self.language == "toml":
-                fields["bearer_token_env_var"] = TOKEN_VARIABLE
-            else:
-                fields["headers"] = {"Authorization": f"Bearer {self.token}"}
-            if self.token == ASKED:
-                prompt = {"type": "promptString", "id": "homing-token", "description": "Token of Homing"}
-                asked = {"inputs": [{**prompt, "password": True}]}
-        if self.language == "toml":
-            # A JSON string or list of strings is one of TOML, too.
-            rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
-            return "\n".join([f"[{self.section}.{SERVER}]", *rows])
-        return json.dumps({self.section: {SERVER: fields}, **asked}, ensure_ascii=False, indent=2)
+            return {**self.started, "command": server.command, "args": list(server.arguments)}
+        if self.running is None:
+            raise InvalidArgument(f"{self.title} starts its servers itself; leave out --url")
+        found: Entry = {**self.running, self.url: server.url}
+        if server.token and self.token is None:
+            raise InvalidArgument(
+                f"{self.title} reads no variables; leave out --token, and add the header to its file yourself"
+            )
+        if server.token and self.language == "toml":
+            found["bearer_token_env_var"] = TOKEN_VARIABLE
+        elif server.token:
+            found["headers"] = {"Authorization": f"Bearer {self.token}"}
+        return found
+
+    def entries(self, server: Local | Remote) -> Entries:
+        """What to put where, made from what stands there: fields that people added themselves stay."""
+        fields = self.entry(server)
+
+        def joined(there: Any) -> Entry:
+            kept = there if isinstance(there, dict) else {}
+            return fields | {key: one for key, one in kept.items() if key not in OWN}
+
+        def asked(there: Any) -> list[Any]:
+            kept = there if isinstance(there, list) else []
+            return kept if PROMPT in kept else [*kept, PROMPT]
+
+        made: dict[tuple[str, ...], Callable[[Any], Any]] = {(self.section, SERVER): joined}
+        if isinstance(server, Remote) and server.token and self.token == ASKED:
+            made["inputs",] = asked
+        return made
 
 
-def block_for(client: str, server: Local | Remote) -> Block:
-    """The block of one client. Raises NotFound with the known ones; InvalidArgument where it cannot reach a URL."""
-    if client not in CLIENTS:
-        raise NotFound(f"no client named {client!r}; known: {', '.join(CLIENTS)}")
-    known = CLIENTS[client]
-    if isinstance(server, Remote) and known.running is None:
-        raise InvalidArgument(f"{known.title} starts its servers itself; leave out --url")
-    return Block(client, known.file, known.language, known.write(server))
+def block_for(client: str, server: Local | Remote, file: Path | None = None) -> Block:
+    """The block of one client, for its own file or another. Nothing is written.
+
+    Raises NotFound with the known ones; InvalidArgument where it cannot reach a URL.
+    """
+    known = _known(client)
+    entries = known.entries(server)
+    file = file or known.place()
+    text = ""
+    for path, make in entries.items():
+        value = make(None)
+        text = put_toml(text, path, value) if known.language == "toml" else put_json(text, path, value)
+    return Block(client, known.title, str(file), known.language, text.rstrip(), holds(file, known.language, entries))
+
+
+def install(client: str, server: Local | Remote, file: Path | None = None) -> Block:
+    """Write the block into the file of its client, or into another; everything else in it stays.
+
+    Raises what `block_for` raises, and ConfigError where the file cannot be edited.
+    """
+    known = _known(client)
+    entries = known.entries(server)
+    changed = edit(file or known.place(), known.language, entries)
+    return replace(block_for(client, server, file), changed=changed)
 
 
 def blocks(server: Local | Remote) -> list[Block]:
     """The blocks of every client that can reach the server."""
-    return [
-        block_for(name, server) for name, one in CLIENTS.items() if isinstance(server, Local) or one.running is not None
-    ]
+    found = []
+    for name in CLIENTS:
+        with suppress(InvalidArgument):
+            found.append(block_for(name, server))
+    return found
 
 
+def _known(client: str) -> _Client:
+    if client not in CLIENTS:
+        raise NotFound(f"no client named {client!r}; known: {', '.join(CLIENTS)}")
+    return CLIENTS[client]
+
+
+CONFIG = "{config}"
+"""Where programs keep their settings: ~/.config, ~/Library/Application Support, %APPDATA%."""
 ASKED = "${input:homing-token}"
+PROMPT: Entry = {"type": "promptString", "id": "homing-token", "description": "Token of Homing", "password": True}
 STDIO, HTTP = {"type": "stdio"}, {"type": "http"}
+FROM_ENV = f"${{env:{TOKEN_VARIABLE}}}"
+OWN = frozenset({"type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"})
+"""The fields of an entry that are Homing's to write."""
 CLIENTS: Mapping[str, _Client] = {
-    "claude-desktop": _Client(
-        "Claude Desktop", "claude_desktop_config.json (Settings → Developer → Edit Config)", running=None
-    ),
-    "claude-code": _Client(
-        "Claude Code", ".mcp.json in the project, or ~/.claude.json for every project", started=STDIO, running=HTTP
-    ),
-    "cursor": _Client(
-        "Cursor",
-        ".cursor/mcp.json in the project, or ~/.cursor/mcp.json for every project",
-        token=f"${{env:{TOKEN_VARIABLE}}}",
-    ),
+    "claude-desktop": _Client("Claude Desktop", f"{CONFIG}/Claude/claude_desktop_config.json", running=None),
+    "claude-code": _Client("Claude Code", "~/.claude.json", started=STDIO, running=HTTP),
+    "cursor": _Client("Cursor", "~/.cursor/mcp.json", token=FROM_ENV),
     "vscode": _Client(
-        "VS Code",
-        ".vscode/mcp.json in the workspace, or the user's mcp.json",
-        section="servers",
-        started=STDIO,
-        running=HTTP,
-        token=ASKED,
+        "VS Code", f"{CONFIG}/Code/User/mcp.json", section="servers", started=STDIO, running=HTTP, token=ASKED
     ),
-    "codex": _Client("Codex", "~/.codex/config.toml", section="mcp_servers", language="toml"),
-    "gemini": _Client(
-        "Gemini CLI",
-        ".gemini/settings.json in the project, or ~/.gemini/settings.json for every project",
-        url="httpUrl",
-        token=f"${TOKEN_VARIABLE}",
+    "windsurf": _Client("Windsurf", "~/.codeium/windsurf/mcp_config.json", url="serverUrl", token=FROM_ENV),
+    "zed": _Client(
+        "Zed",
+        f"{'~/.config' if sys.platform == 'darwin' else CONFIG}/zed/settings.json",
+        section="context_servers",
+        token=None,
     ),
+    "codex": _Client("Codex CLI", "~/.codex/config.toml", section="mcp_servers", language="toml"),
+    "gemini": _Client("Gemini CLI", "~/.gemini/settings.json", url="httpUrl", token=f"${TOKEN_VARIABLE}"),
 }
-"""Every client that a block can be printed for, by the name that the command takes."""
+"""Every client that can be set up, by the name that the command takes."""

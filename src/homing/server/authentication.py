@@ -15,7 +15,7 @@ from homing.server.limits import RateLimit
 from homing.server.service import Service
 from homing.server.users import OWNER
 
-PAGE = frozenset({"/", "/favicon.ico"})
+PAGE = frozenset({"/", "/favicon.ico", "/docs"})
 PAGE_FOLDER = "/page/"
 PUBLIC = frozenset({"/health", "/openapi.json"})
 

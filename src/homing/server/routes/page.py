@@ -1,4 +1,4 @@
-"""The web page: `/`, and its files below `/page/`.
+"""The web page: `/`, its files below `/page/`, and `/docs`, which leads to the guide and the description of the API.
 
 The files hold no data of anybody and are open to everyone; what the page shows it asks of the API like any client.
 """
@@ -13,6 +13,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter, Request, Response
+
+from homing.guide import guide_files
 
 POLICY = "; ".join(
     (
@@ -44,6 +46,8 @@ TYPES: Mapping[str, str] = {
     "js": "text/javascript; charset=utf-8",
     "json": "application/json",
     "svg": "image/svg+xml",
+    "webp": "image/webp",
+    "md": "text/markdown; charset=utf-8",
 }
 
 router = APIRouter(include_in_schema=False)
@@ -59,6 +63,12 @@ def page(request: Request) -> Response:
 def icon(request: Request) -> Response:
     """What browsers ask for without being told to."""
     return _sent(page_files()["icon.svg"], request)
+
+
+@router.get("/docs")
+def docs() -> Response:
+    """The guide, which the page shows."""
+    return Response(status_code=307, headers={**HEADERS, "location": "/#/guide"})
 
 
 @router.get("/page/{name:path}")
@@ -86,13 +96,14 @@ class PageFile:
 
 @cache
 def page_files() -> dict[str, PageFile]:
-    """Every file of the page by its path below `/page/`, and the example homes below `examples/`.
+    """Every file of the page by its path below `/page/`, the example homes below `examples/`, the guide below `guide/`.
 
     Nothing outside this list can be asked for, whatever a path says.
     """
     package = files("homing")
     found = dict(_below(package / "server" / "page"))
     found |= {f"examples/{name}": _read(package / "examples" / name) for name in ("home.json", "home.en.json")}
+    found |= {f"guide/{name}": _read(file) for name, file in guide_files() if _kind(file) in TYPES}
     return found
 
 

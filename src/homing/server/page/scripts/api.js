@@ -22,11 +22,11 @@ export function keepToken(token) {
   sessionStorage.setItem(KEPT, token);
 }
 
-/** One request; `body` is sent as JSON. */
-export async function ask(method, path, body, { signal } = {}) {
+/** One request; `body` is sent as JSON. The answer is read as JSON, or as `plain` text. */
+export async function ask(method, path, body, { signal, plain = false } = {}) {
   const response = await send(method, path, body, signal);
   if (response.status === 204) return null;
-  return response.json();
+  return plain ? response.text() : response.json();
 }
 
 /** Sends a file of the user's; `progress` gets the share that is sent. Resolves with the answer. */

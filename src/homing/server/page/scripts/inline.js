@@ -17,8 +17,11 @@ const WORD = /[\p{L}\p{N}]/u;
 const TRIES = 8;
 const DEEPEST = 8;
 
-/** Nodes for `text`; `emit(from, to)` gives those of a stretch of it as it stands. Without `links` a link is its label. */
-export function inline(text, emit, { links = true } = {}) {
+/**
+ * Nodes for `text`; `emit(from, to)` gives those of a stretch of it as it stands. Without `links` a link is its label.
+ * `local(address, label, isPicture)` may make an element for an address that is not of the web.
+ */
+export function inline(text, emit, { links = true, local = () => null } = {}) {
   const hopeless = new Set();
 
   function within(from, to, depth) {
@@ -91,7 +94,8 @@ export function inline(text, emit, { links = true } = {}) {
     const label = at + found[0].indexOf("[") + 1;
     const nodes =
       depth < DEEPEST ? within(label, label + found[1].length, depth + 1) : emit(label, label + found[1].length);
-    return [end, anchor(found[2], nodes)];
+    const own = local(found[2], found[1], text[at] === "!");
+    return [end, own === null ? anchor(found[2], nodes) : [own]];
   }
 
   function bare(at, to) {

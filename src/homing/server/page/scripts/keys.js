@@ -23,8 +23,8 @@ export function listenToKeys(frame) {
       frame.speakOther();
     } else if (event.key === "t") {
       document.getElementById("theme").click();
-    } else if (event.key >= "1" && event.key <= String(frame.views.length)) {
-      go(frame.views[Number(event.key) - 1], [], frame.box.value.trim());
+    } else if (/^[0-9]$/.test(event.key) && frame.views.length >= (Number(event.key) || 10)) {
+      go(frame.views[(Number(event.key) || 10) - 1], [], frame.box.value.trim());
     }
   });
 }

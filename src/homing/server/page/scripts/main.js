@@ -14,13 +14,14 @@ import { all } from "./views/all.js";
 import { devices } from "./views/devices.js";
 import { documents } from "./views/documents.js";
 import { evaluation } from "./views/evaluation.js";
+import { guide } from "./views/guide.js";
 import { health } from "./views/health.js";
 import { map } from "./views/map.js";
 import { memory } from "./views/memory.js";
 import { models } from "./views/models.js";
 import { skills } from "./views/skills.js";
 
-const VIEWS = { all, skills, documents, memory, devices, map, models, health, evaluation };
+const VIEWS = { all, skills, documents, memory, devices, map, models, health, evaluation, guide };
 const NAMES = Object.keys(VIEWS);
 const PAUSE = 160;
 const LOOK_AGAIN = 2500;

@@ -16,9 +16,10 @@ const TASK = /^\[([ xX])\][ \t]+/;
 /**
  * Elements for `text`. What lies in `marks` ([start, end] in units of the string) is marked; the largest heading has
  * `level`, and none is more than one step below the one before. Each block says as data-at where in the text it begins.
+ * `local` is that of `inline`.
  */
-export function markdown(text, { marks = [], level = 2 } = {}) {
-  const page = { text, marks: merged(marks), level, deepest: level - 1, smallest: 6 };
+export function markdown(text, { marks = [], level = 2, local } = {}) {
+  const page = { text, marks: merged(marks), level, deepest: level - 1, smallest: 6, local };
   const lines = [];
   for (let at = 0; at <= text.length;) {
     const end = text.indexOf("\n", at) < 0 ? text.length : text.indexOf("\n", at);
@@ -187,7 +188,8 @@ function table(page, head, rows) {
     h(
       "tr",
       {},
-      cellsOf(page.text, line).map((one) => h(tag, {}, flowing(page, [one]))),
+      // A heading that says nothing is none.
+      cellsOf(page.text, line).map((one) => h(one[0] < one[1] ? tag : "td", {}, flowing(page, [one]))),
     );
   return h(
     "table",
@@ -233,7 +235,7 @@ function flowing(page, lines) {
     }
     return nodes;
   };
-  return inline(text, emit);
+  return inline(text, emit, { local: page.local });
 }
 
 /** A stretch of a text, as it stands, with what is to be marked in it. */

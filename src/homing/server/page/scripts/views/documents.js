@@ -80,7 +80,7 @@ export function documents(main, context) {
               "documents",
               t("documents.empty"),
               t("documents.empty.text"),
-              command("homing docs add notes chapter-1 chapter-1.md"),
+              command("homing documents add notes chapter-1 chapter-1.md"),
             ),
       ),
     );

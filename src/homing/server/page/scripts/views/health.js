@@ -1,5 +1,6 @@
-// What the doctor found.
+// What the doctor found, and what the server is doing.
 
+import { activity } from "../activity.js";
 import { ask } from "../api.js";
 import { h, put } from "../dom.js";
 import { icon } from "../icons.js";
@@ -11,6 +12,7 @@ const SIGNS = { ok: "check", warn: "warn", fail: "cross", skip: "skip" };
 const ORDER = ["fail", "warn", "ok", "skip"];
 
 export function health(main) {
+  const doing = activity();
   let asked = false;
 
   async function check() {
@@ -21,7 +23,7 @@ export function health(main) {
       { class: "findings" },
       Array.from({ length: 5 }, () => h("li", { class: "waiting" })),
     );
-    put(main, heading(t("health.title"), t("health.text"), again), list);
+    put(main, heading(t("health.title"), t("health.text"), again), doing.element, list);
     try {
       const answer = await ask("GET", "/doctor");
       const findings = [...answer.findings].sort(
@@ -30,7 +32,7 @@ export function health(main) {
       const count = (status) => findings.filter((one) => one.status === status).length;
       const bad = count("fail") + count("warn");
       const summary = bad === 0 ? t("health.all-ok") : t("health.some", { fail: count("fail"), warn: count("warn") });
-      list.before(
+      doing.element.before(
         h(
           "p",
           { class: bad === 0 ? "verdict ok" : "verdict", role: "status" },
@@ -52,9 +54,10 @@ export function health(main) {
     async hear() {
       if (!asked) {
         asked = true;
-        await check();
+        await Promise.all([check(), doing.start()]);
       }
     },
+    leave: doing.stop,
   };
 }
 
@@ -79,5 +82,6 @@ function finding(one) {
 /** What a check is called: its first word in the language of the page, and what it is about as the server names it. */
 function called(check) {
   const [kind, ...about] = check.split(" ");
-  return check === "index sizes" ? named("check", "sizes") : [named("check", kind), ...about].join(" ");
+  if (check === "index sizes") return named("check", "sizes");
+  return check === "file modes" ? named("check", "file") : [named("check", kind), ...about].join(" ");
 }

@@ -1,27 +1,27 @@
-"""`homing docs`: documents that are searched by paragraph."""
+"""`homing documents`: documents that are searched by paragraph."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing
+from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing, piped
 from homing.cli.lazy import documents, reports
-from homing.cli.output import counted, note, print_hits, print_table, progress, reads_chinese, say
-from homing.errors import InvalidArgument, NotFound
+from homing.cli.output import counted, in_language, note, print_hits, print_table, progress, say
+from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.operations import Call
 
-app = group("docs", "Documents, searched by paragraph.")
+app = group("documents", "Documents, searched by paragraph.")
 
 NOTHING = (
-    "还没有文档；用 homing docs add 项目 文档 文件 添加一篇，或用 homing docs import 导入一个文件夹",
-    "no documents yet; add one with: homing docs add PROJECT NAME FILE, or a folder with: homing docs import",
+    "还没有文档；用 homing documents add 项目 文档 文件 添加一篇，或用 homing documents import 项目 文件夹 导入",
+    "no documents yet; add one with: homing documents add PROJECT NAME FILE, "
+    "or a folder with: homing documents import PROJECT FOLDER",
 )
 
 Project = Annotated[str, typer.Argument(help="The name of the project.")]
@@ -38,7 +38,7 @@ def add(
     file: Annotated[Path | None, typer.Argument(help="The file to read; without it, standard input.")] = None,
 ) -> Answer:
     """Save a document. Only new and changed paragraphs are embedded."""
-    text = _piped() if file is None else _read(call, file)
+    text = piped("name a file after the document") if file is None else _read(call, file)
     saved = documents.save_document(
         call, checked(documents.DocumentSave, project=project, document=document, text=text)
     )
@@ -193,8 +193,8 @@ def remove(
         count = _check_project(call, project)
         if not yes:
             english = f"Delete the project {project} with its {counted(count, 'document')}?"
-            question = f"删除项目 {project} 和其中的 {count} 篇文档？" if reads_chinese() else english
-            typer.confirm(question, abort=True, err=True)
+            chinese = f"删除项目 {project} 和其中的 {count} 篇文档？"
+            typer.confirm(in_language(chinese, english), abort=True, err=True)
         done = documents.delete_project(call, checked(documents.OfProject, project=project))
     return Answer(done, lambda: say(f"{done.deleted} removed"))
 
@@ -223,14 +223,6 @@ def reindex(
     return Answer(documents.ReindexOut.of(done), show)
 
 
-def _piped() -> str:
-    """What was piped in. Nothing is a mistake more often than a text: it would empty the document."""
-    text = "" if sys.stdin.isatty() else sys.stdin.read()
-    if not text:
-        raise InvalidArgument("there is no text; name a file after the document, or pipe the text in")
-    return text
-
-
 def _read(call: Call, file: Path) -> str:
     from homing.files import read_file
 
@@ -241,10 +233,10 @@ def _check_project(call: Call, project: str) -> int:
     """How many documents a project has. Where a name is typed, a project without any is a typing error."""
     found = call.app.documents.documents(project)
     if not found:
-        raise NotFound(f"there is no project {project!r}; `homing docs list` shows the projects")
+        raise NotFound(f"there is no project {project!r}; `homing documents list` shows the projects")
     return len(found)
 
 
 def _tell_waiting(left: int) -> None:
     if left:
-        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing docs reindex)")
+        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing documents reindex)")
