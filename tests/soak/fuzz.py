@@ -31,8 +31,6 @@ often = settings(
 
 def fuzz(seconds: float, job: int) -> tuple[Counter[str], dict[str, str]]:
     """Try targets in turn until the time is over: how often each was tried, and what was found, by target."""
-    # What is wrong with a stream is logged each time.
-    logging.disable(logging.CRITICAL)
     tried: Counter[str] = Counter()
     found: dict[str, str] = {}
     names = list(TARGETS)
@@ -48,7 +46,8 @@ def fuzz(seconds: float, job: int) -> tuple[Counter[str], dict[str, str]]:
 
 def _tried(name: str, begin: int, tried: Counter[str]) -> dict[str, str]:
     check, strategies = TARGETS[name]
-
+    # What is wrong with a stream is logged each time.
+    logging.disable(logging.CRITICAL)
 
     @wraps(check)
     def one(*values: object, **named: object) -> None:
@@ -59,6 +58,8 @@ def _tried(name: str, begin: int, tried: Counter[str]) -> dict[str, str]:
         seed(begin)(often(given(*strategies)(one)))()
     except Exception as error:
         return {name: f"seed {begin}\n{''.join(traceback.format_exception(error))}"}
+    finally:
+        logging.disable(logging.NOTSET)
     return {}
 
 
