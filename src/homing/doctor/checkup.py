@@ -48,6 +48,7 @@ PROBES = {
 """Per language a question, and the text that answers it; each must be found among the others by both legs."""
 
 
+BACKUP = "restore a backup"
 REINSTALL = "pip install --force-reinstall homing"
 
 
@@ -180,6 +181,7 @@ def _mend(error: HomingError, settings: Settings) -> str:
             return "pip install --upgrade homing"
         case StoreBusy():
             return "homing doctor, once the other process is done"
-        case StoreError() if not isinstance(error, StoreCorrupt):
-            return f"restore a backup of {hide_passwords(str(settings.database))}"
+        case StoreError() if not isinstance(error, StoreCorrupt) or BACKUP in error.message:
+            # No text is left to make anything of.
+            return f"{BACKUP} of {hide_passwords(str(settings.database))}"
     return REPAIR
