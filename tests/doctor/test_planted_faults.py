@@ -13,7 +13,6 @@ from typing import Any
 
 import apsw
 import pytest
-import sqlite_vec
 
 import homing
 from homing.app import Homing
@@ -87,8 +86,6 @@ def failures(data: Path) -> list[Finding]:
 
 def changed(data: Path, statement: str, *values: Any) -> None:
     with closing(apsw.Connection(str(data / "homing.db"))) as connection:
-        connection.enable_load_extension(True)
-        connection.load_extension(sqlite_vec.loadable_path())
         connection.execute(statement, values)
 
 

@@ -20,7 +20,7 @@ fail = pytest.importorskip("keyring.backends.fail")
 PLANTED = "planted-5ecret"
 
 
-class InMemory(backend.KeyringBackend):  # type: ignore[misc]
+class InMemory(backend.KeyringBackend):  # type: ignore[misc, name-defined]
     """A keyring of the library's own kind, which needs no desktop."""
 
     priority = 1
