@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextvars
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from functools import cache
 from typing import Generic, TypeVar
 
 from homing.errors import HomingError, Timeout
+from homing.threads import ThreadPool
 
 T = TypeVar("T")
+
+# High, because a leg may itself run legs (several collections, two legs each): a small pool could wait for itself.
+_POOL = ThreadPool("homing-leg", 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def run_legs(legs: Mapping[str, Callable[[], T]], *, deadline: float) -> dict[st
     `deadline` seconds is left behind with a Timeout; its thread ends by itself when the leg does.
     """
     started = time.perf_counter()
-    futures = {name: _pool().submit(contextvars.copy_context().run, _timed, leg) for name, leg in legs.items()}
+    futures = {name: _POOL.submit(contextvars.copy_context().run, _timed, leg) for name, leg in legs.items()}
     wait(futures.values(), timeout=deadline)
     return {name: _outcome(name, future, deadline, started) for name, future in futures.items()}
 
@@ -68,10 +71,3 @@ def _outcome(name: str, future: Future[Outcome[T]], deadline: float, started: fl
     future.cancel()
     late = Timeout(f"the {name} leg gave no answer within {deadline:g} s")
     return Outcome(None, late, (time.perf_counter() - started) * 1000)
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    # Idle threads are used again before new ones start, so the size is a ceiling and not a cost. It is high because a
-    # leg may itself run legs (several collections, two legs each): a small pool could wait for itself.
-    return ThreadPoolExecutor(max_workers=512, thread_name_prefix="homing-leg")

@@ -16,14 +16,27 @@ from haystack.dataclasses import ByteStream
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy, FilterPolicy
 from haystack.errors import FilterError
-from haystack.testing.document_store import CountDocumentsByFilterTest, DocumentStoreBaseExtendedTests
+from haystack.testing import document_store as suites
+from haystack.testing import document_store_async as async_suites
+from haystack.testing.document_store import (
+    CountDocumentsByFilterTest,
+    CountUniqueMetadataByFilterTest,
+    DocumentStoreBaseExtendedTests,
+    GetMetadataFieldMinMaxTest,
+    GetMetadataFieldsInfoTest,
+    GetMetadataFieldUniqueValuesTest,
+)
 from haystack.testing.document_store_async import (
     CountDocumentsAsyncTest,
     CountDocumentsByFilterAsyncTest,
+    CountUniqueMetadataByFilterAsyncTest,
     DeleteAllAsyncTest,
     DeleteByFilterAsyncTest,
     DeleteDocumentsAsyncTest,
     FilterDocumentsAsyncTest,
+    GetMetadataFieldMinMaxAsyncTest,
+    GetMetadataFieldsInfoAsyncTest,
+    GetMetadataFieldUniqueValuesAsyncTest,
     UpdateByFilterAsyncTest,
     WriteDocumentsAsyncTest,
 )
@@ -82,27 +95,58 @@ class TestStandard(ById, DocumentStoreBaseExtendedTests, CountDocumentsByFilterT
         self.assert_documents_are_equal(document_store.filter_documents(), [one])
 
 
+@pytest.fixture
+def in_a_folder(tmp_path: Path) -> Iterator[HomingDocumentStore]:
+    made = HomingDocumentStore(tmp_path / "data")
+    yield made
+    made.close()
+
+
+class TestMetadata(
+    CountUniqueMetadataByFilterTest,
+    GetMetadataFieldMinMaxTest,
+    GetMetadataFieldsInfoTest,
+    GetMetadataFieldUniqueValuesTest,
+):
+    """What it asks about meta, which is counted here and not in a store."""
+
+    @pytest.fixture
+    def document_store(self, in_a_folder: HomingDocumentStore) -> HomingDocumentStore:
+        return in_a_folder
+
+
 class TestStandardAsync(
     ById,
     CountDocumentsAsyncTest,
     CountDocumentsByFilterAsyncTest,
+    CountUniqueMetadataByFilterAsyncTest,
     DeleteAllAsyncTest,
     DeleteByFilterAsyncTest,
     DeleteDocumentsAsyncTest,
     FilterDocumentsAsyncTest,
+    GetMetadataFieldMinMaxAsyncTest,
+    GetMetadataFieldsInfoAsyncTest,
+    GetMetadataFieldUniqueValuesAsyncTest,
     UpdateByFilterAsyncTest,
     WriteDocumentsAsyncTest,
 ):
     """And the one of what waits."""
 
     @pytest.fixture
-    def document_store(self, tmp_path: Path) -> Iterator[HomingDocumentStore]:
-        made = HomingDocumentStore(tmp_path / "data")
-        yield made
-        made.close()
+    def document_store(self, in_a_folder: HomingDocumentStore) -> HomingDocumentStore:
+        return in_a_folder
 
     async def test_write_documents_async(self, document_store: HomingDocumentStore) -> None:
         assert await document_store.write_documents_async([Document(content="灯塔")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("suite", "own"), [(suites, (TestStandard, TestMetadata)), (async_suites, (TestStandardAsync,))]
+)
+def test_every_suite_that_the_installed_version_has_is_run(suite: Any, own: tuple[type, ...]) -> None:
+    there = {one for name, one in vars(suite).items() if isinstance(one, type) and name.endswith(("Test", "Tests"))}
+    assert there
+    assert [one.__name__ for one in there if not any(issubclass(mine, one) for mine in own)] == []
 
 
 DOCUMENTS = [

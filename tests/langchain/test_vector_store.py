@@ -216,3 +216,8 @@ def test_a_folder_without_a_model_is_searched_by_words(tmp_path: Path) -> None:
         texts.add_texts(["他守着灯塔 lighthouse"], ids=["a"])
         assert texts.embeddings is None
         assert ids(texts.as_retriever().invoke("灯塔")) == ids(texts.max_marginal_relevance_search("灯塔")) == ["a"]
+
+
+def test_what_is_no_embedding_is_refused_with_what_a_vector_store_wants(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"a vector store embeds its texts: give it embedding=.* got str"):
+        HomingVectorStore("text-embedding-3-small", tmp_path / "data")

@@ -106,3 +106,38 @@ def error_of(result: CallToolResult) -> dict[str, Any]:
     error: dict[str, Any] = result.structured_content["error"]
     assert text_of(result).startswith(f"{error['code']}: ")
     return error
+
+
+def folders_with_work(folder: Path) -> None:
+    """Three skills and three files, to be scanned and imported."""
+    for name in ("one", "two", "three"):
+        write_skill(folder / "skills", name, front(name, f"技能 {name}", "Do it."))
+        (folder / "notes").mkdir(exist_ok=True)
+        (folder / "notes" / f"{name}.md").write_text(f"灯塔 {name}", encoding="utf-8")
+
+
+def assert_progress(folder: Path, server: Any, mode: Any) -> None:
+    """Both tools that may take long tell how far they are, in order, who wants to know."""
+    told: dict[str, list[tuple[float, float | None]]] = {"scan_skills": [], "import_documents": []}
+
+    async def run() -> list[Any]:
+        answers = []
+        async with Client(server, mode=mode, read_timeout_seconds=300) as client:
+            for tool, asked in (
+                ("scan_skills", {"folder": str(folder / "skills")}),
+                ("import_documents", {"folder": str(folder / "notes"), "project": "notes"}),
+            ):
+
+                async def note(progress: float, total: float | None, message: str | None, tool: str = tool) -> None:
+                    told[tool].append((progress, total))
+
+                answers.append(await client.call_tool(tool, asked, progress_callback=note))
+        return answers
+
+    scanned, imported = run_apart(run)
+    assert data_of(scanned)["indexed"] == 3
+    assert (data_of(imported)["saved"], data_of(imported)["skipped"]) == (3, 0)
+    for one in told.values():
+        assert one
+        assert one == sorted(set(one))
+        assert {total for _, total in one} == {3}

@@ -27,7 +27,7 @@ import homing
 from homing.mcp import mcp_server
 from homing.operations.addresses import DOCUMENT, SKILL
 from homing.testing.fake import FakeEmbedder
-from tests.mcp.furnished import run_apart
+from tests.mcp.furnished import assert_progress, folders_with_work, run_apart
 
 BOTH = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -185,6 +185,35 @@ def test_what_a_call_logs_reaches_who_asked_for_it(tmp_path: Path, mode: str) ->
     assert ("warning", "homing.engine.search") in heard
     assert {level for level, _ in heard} <= {"warning", "error", "critical"}
     assert not any(type(one).__name__ == "CallLog" for one in logging.getLogger("homing").handlers)
+
+
+@BOTH
+def test_a_scan_and_an_import_tell_how_far_they_are(tmp_path: Path, mode: str) -> None:
+    folders_with_work(tmp_path)
+    with homing.open(tmp_path / "data", embedder=FakeEmbedder(32)) as app:
+        assert_progress(tmp_path, mcp_server(app), mode)
+
+
+@BOTH
+def test_an_import_that_is_taken_back_ends(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "notes").mkdir()
+    for number in range(200):
+        (tmp_path / "notes" / f"{number}.md").write_text(f"灯塔 {number}", encoding="utf-8")
+    with homing.open(tmp_path / "data", embedder=FakeEmbedder(32)) as app:
+
+        async def what(client: Client) -> int:
+            with anyio.CancelScope() as scope:
+
+                async def stop(progress: float, total: float | None, message: str | None) -> None:
+                    scope.cancel()
+
+                asked = {"folder": str(tmp_path / "notes"), "project": "notes"}
+                await client.call_tool("import_documents", asked, progress_callback=stop)
+            assert scope.cancelled_caught
+            return len((await client.list_tools()).tools)
+
+        assert ask(mcp_server(app), mode, what) == 11
+        assert len(app.documents.documents("notes")) < 200
 
 
 @pytest.fixture

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from fastapi import FastAPI
@@ -19,7 +22,8 @@ import homing
 from homing.app import Homing
 from homing.mcp import Access
 from homing.mcp.http import McpEndpoint
-from tests.mcp.furnished import call, data_of, error_of, first, run_apart
+from homing.testing.fake import FakeEmbedder
+from tests.mcp.furnished import assert_progress, call, data_of, error_of, first, folders_with_work, run_apart
 from tests.server.live import live
 
 pytestmark = pytest.mark.slow
@@ -75,7 +79,7 @@ def test_each_token_reaches_the_data_of_its_user(tmp_path: Path) -> None:
         # A model that is loaded embeds in time however busy the machine is.
         assert mine.embedder is not None
         mine.embedder.embed([" "])
-        users = {"Bearer one": Access(mine), "Bearer two": Access(theirs, may_write=False)}
+        users = {"Bearer one": Access(mine), "Bearer two": Access(theirs, scope="read")}
 
         def access(request: Request) -> Access:
             return users[request.headers["authorization"]]
@@ -104,3 +108,65 @@ def test_a_server_with_tokens_may_have_any_name(app: Homing) -> None:
         headers = {"Host": "homing.example", "Accept": "application/json, text/event-stream"}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         assert httpx2.post(url, headers=headers, json=body).status_code == 200
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_progress_of_a_scan_and_an_import_reaches_who_asked(tmp_path: Path, mode: str) -> None:
+    folders_with_work(tmp_path)
+    with (
+        homing.open(tmp_path / "data", embedder=FakeEmbedder(32)) as app,
+        served(McpEndpoint(lambda request: Access(app))) as url,
+    ):
+        assert_progress(tmp_path, url, mode)
+
+
+def test_each_user_hears_what_changes_in_their_own_folder(tmp_path: Path) -> None:
+    with (
+        homing.open(tmp_path / "a", embedder=FakeEmbedder(32)) as mine,
+        homing.open(tmp_path / "b", embedder=FakeEmbedder(32)) as theirs,
+    ):
+        users = {"Bearer one": mine, "Bearer two": theirs}
+        endpoint = McpEndpoint(lambda request: Access(users[request.headers["authorization"]]), interval=0.02)
+
+        async def listen(url: str, token: str, change: Callable[[Homing], None]) -> list[str]:
+            heard: list[str] = []
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http,
+                Client(streamable_http_client(url, http_client=http)) as client,
+                client.listen(resources_list_changed=True) as events,
+                anyio.create_task_group() as beside,
+            ):
+                beside.start_soon(again_and_again, partial(change, users[f"Bearer {token}"]))
+                async for event in events:
+                    heard.append(type(event).__name__)
+                    break
+                beside.cancel_scope.cancel()
+            return heard
+
+        numbers = count()
+
+        def add(app: Homing) -> None:
+            app.documents.save("novel", f"ch{next(numbers)}", "灯塔")
+
+        async def both(url: str) -> list[list[str]]:
+            # The second user's folder changes all the time; the first is told nothing before their own does.
+            async with (
+                Client(streamable_http_client(url, http_client=one)) as client,
+                client.listen(resources_list_changed=True) as quiet,
+            ):
+                heard = [await listen(url, "two", add)]
+                with anyio.move_on_after(0.2) as waited:
+                    async for event in quiet:
+                        heard.append([type(event).__name__])
+                assert waited.cancelled_caught
+            return [*heard, await listen(url, "one", add)]
+
+        one = httpx2.AsyncClient(headers={"Authorization": "Bearer one"}, timeout=120)
+        with served(endpoint) as url:
+            assert run_apart(lambda: both(url)) == [["ResourcesListChanged"], ["ResourcesListChanged"]]
+
+
+async def again_and_again(change: Callable[[], None]) -> None:
+    while True:
+        change()
+        await anyio.sleep(0.1)

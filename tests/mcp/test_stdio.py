@@ -61,7 +61,7 @@ def server(data: Path) -> StdioServerParameters:
 
 def test_a_client_finds_remembers_recalls_and_reads(server: StdioServerParameters) -> None:
     async def ask(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == 11
         skills = await client.call_tool("find_skills", {"query": "帮我提交代码", "limit": 1})
         assert data_of(skills)["hits"][0]["metadata"]["name"] == "git-commit"
         await client.call_tool("remember", {"text": "The user prefers 绿茶 to coffee ☕", "collection": "observation"})

@@ -14,13 +14,15 @@ import homing
 from homing.app import Homing
 from homing.config import load
 from homing.mcp import Access, mcp_server
+from homing.operations.operation import SCOPES
 from tests.mcp.furnished import STORY, call, data_of, error_of, text_of, with_client
 from tests.skills.folders import front, write_skill
 
 TOOLS = {
     "find_skills", "get_skill", "search_documents", "list_documents", "read_document", "recall", "remember", "forget",
-    "find_devices",
+    "find_devices", "scan_skills", "import_documents",
 }  # fmt: skip
+WRITING = {"remember", "forget", "scan_skills", "import_documents"}
 
 
 async def listed(client: Client) -> ListToolsResult:
@@ -37,7 +39,7 @@ def test_every_tool_says_what_it_takes_and_what_it_answers(server: Any) -> None:
         assert tool.output_schema["properties"]
         assert "ctx" not in tool.input_schema["properties"]
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is (name not in {"remember", "forget"})
+        assert tool.annotations.read_only_hint is (name not in WRITING)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +164,19 @@ def test_an_error_is_a_tool_error_with_a_stable_code(
 
 
 def test_a_reader_may_recall_and_not_remember(app: Homing) -> None:
-    server = mcp_server(lambda request: Access(app, may_write=False))
+    server = mcp_server(lambda request: Access(app, scope="read"))
     assert error_of(call(server, "remember", text="不该记住"))["code"] == "FORBIDDEN"
     assert data_of(call(server, "recall", query="不该记住"))["mode"] == "hybrid"
+
+
+@pytest.mark.parametrize("tool", ["scan_skills", "import_documents"])
+def test_folders_of_the_machine_are_read_for_its_owner_alone(app: Homing, tmp_path: Path, tool: str) -> None:
+    asked = {"folder": str(tmp_path)} | ({"project": "theirs"} if tool == "import_documents" else {})
+    for scope in SCOPES[:-1]:
+        server = mcp_server(lambda request, scope=scope: Access(app, scope=scope))  # type: ignore[misc]
+        assert error_of(call(server, tool, **asked))["code"] == "FORBIDDEN"
+    missing = {**asked, "folder": str(tmp_path / "没有")}
+    assert error_of(call(mcp_server(app), tool, **missing))["code"] == "NOT_FOUND"
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -17,6 +18,7 @@ from homing.config import Settings
 from homing.testing.loopback import Fault, LoopbackApi
 from tests import forked
 from tests.server.process import serving
+from tests.server.test_front_door import certificate
 
 KEY = "sk-very-secret-key"
 
@@ -73,6 +75,22 @@ def test_killed_with_work_waiting_the_next_one_carries_on(tmp_path: Path) -> Non
             assert server.stop(signal.SIGINT) == 0
     with homing.open(data, settings=Settings()) as app:
         assert next(info.embedded for info in app.store.collections()) == 20
+
+
+@pytest.mark.slow
+def test_with_a_certificate_it_serves_https_and_nothing_else(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    with serving(tmp_path / "data", "--cert", str(cert), "--key", str(key), "--host", "localhost") as server:
+        assert server.address.startswith("https://localhost:")
+        trusting = ssl.create_default_context(cafile=str(cert))
+        with httpx2.Client(base_url=server.address, verify=trusting, timeout=120) as client:
+            assert client.put("/documents/novel/ch1", json={"text": "灯塔"}).status_code == 200
+            assert client.post("/documents/novel/search", json={"query": "灯塔"}).json()["hits"]
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"{server.address}/health")
+        with pytest.raises(httpx2.RemoteProtocolError):
+            httpx2.get(f"{server.address.replace('https', 'http')}/health")
+        assert server.stop(signal.SIGTERM) == 0
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
@@ -77,7 +78,8 @@ def test_a_search_is_counted_whichever_door_it_came_through(
 def test_a_search_of_an_agent_is_counted(client: TestClient, tool: str, arguments: dict[str, str], source: str) -> None:
     before = searches(client)
     called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    answer = client.post("/mcp", json=called, headers={"Accept": "application/json, text/event-stream"}).json()
+    told = client.post("/mcp", json=called, headers={"Accept": "application/json, text/event-stream"}).text
+    answer = json.loads(told.partition("data: ")[2])
     assert not answer["result"].get("isError"), answer
     assert searches(client) == before | {(source, "hybrid"): before.get((source, "hybrid"), 0) + 1}
 

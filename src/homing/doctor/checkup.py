@@ -7,6 +7,7 @@ command that mends it.
 from __future__ import annotations
 
 import platform
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,23 @@ from homing.doctor.contents import REPAIR, remembered, stored, written
 from homing.doctor.embedding import answers, configured, remote_unasked
 from homing.doctor.finding import Finding
 from homing.doctor.in_use import places, providers, working
+from homing.doctor.server import served
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
-from homing.errors import HomingError, hide_passwords
+from homing.errors import (
+    ConfigError,
+    EmbeddingError,
+    HomingError,
+    MissingExtra,
+    ModelNotReady,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreReadOnly,
+    StoreTooNew,
+    StoreUnavailable,
+    hide_passwords,
+)
 from homing.records import VectorRecord
 from homing.resolve import resolve_embedder
 from homing.stores.registry import open_store
@@ -33,6 +48,7 @@ PROBES = {
 """Per language a question, and the text that answers it; each must be found among the others by both legs."""
 
 
+BACKUP = "restore a backup"
 REINSTALL = "pip install --force-reinstall homing"
 
 
@@ -43,15 +59,15 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[Finding]:
     """
     findings: list[Finding] = []
     for name, check in _checks(settings, live):
-        findings += _tried(name, check)
+        findings += _tried(settings, name, check)
     return findings
 
 
-def _tried(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
+def _tried(settings: Settings, name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return check()
     except HomingError as error:
-        return [Finding(name, "fail", f"{error.code}: {error.message}", _mend(error))]
+        return [Finding(name, "fail", f"{error.code}: {error.message}", _mend(error, settings))]
     except Exception as error:
         return [Finding(name, "fail", hide_passwords(f"{type(error).__name__}: {error}"), "report this as a bug")]
 
@@ -59,7 +75,7 @@ def _tried(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
 def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
     yield "versions", _versions
     # Before anything is opened: that alone closes what was open to others.
-    seen = _tried("data", lambda: places(settings))
+    seen = _tried(settings, "data", lambda: places(settings))
     yield "data", lambda: seen
     yield "providers", lambda: providers(settings)
     yield "embedding", lambda: configured(settings)
@@ -70,6 +86,7 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
     else:
         yield "model", lambda: _model(settings)
         yield "search", lambda: _search(settings)
+    yield "server", lambda: served(settings)
     yield "data", lambda: stored(settings)
     yield "in use", lambda: working(settings, ask_model=live or unasked is None)
     yield "memory", lambda: remembered(settings)
@@ -144,9 +161,27 @@ def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> I
             yield Finding(name, "ok", f"written, searched and found in {took} ms", detail_zh=zh)
 
 
-def _mend(error: HomingError) -> str:
-    if error.code == "MODEL_NOT_READY":
-        return REINSTALL
-    if error.code == "STORE_CORRUPT":
-        return REPAIR
-    return "homing config show" if error.code == "CONFIG_INVALID" else "see the message"
+def _mend(error: HomingError, settings: Settings) -> str:
+    """The command that puts right what a check ended with."""
+    place = shlex.quote(str(settings.data))
+    match error:
+        case ConfigError():
+            return "homing config show"
+        case MissingExtra():
+            return f"pip install 'homing[{error.details.get('extra', 'all')}]'"
+        case ModelNotReady():
+            return REINSTALL
+        case EmbeddingError():
+            return "homing models test"
+        case StoreReadOnly():
+            return f"chmod -R u+rwX {place}"
+        case StoreUnavailable():
+            return "homing postgres start, where the server is Homing's own; else start the server"
+        case StoreTooNew():
+            return "pip install --upgrade homing"
+        case StoreBusy():
+            return "homing doctor, once the other process is done"
+        case StoreError() if not isinstance(error, StoreCorrupt) or BACKUP in error.message:
+            # No text is left to make anything of.
+            return f"{BACKUP} of {hide_passwords(str(settings.database))}"
+    return REPAIR

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +12,17 @@ from homing.config import Settings
 from homing.database import Database, Transaction
 from homing.database.lazy import LazyDatabase
 from homing.database.private import is_open
+from homing.devices.saved import SavedDevices
 from homing.doctor.finding import Finding, opened
 from homing.engine import Engine
 from homing.engine.work import Work
 from homing.errors import HomingError
+from homing.memory import Memory
+from homing.memory.content import COLLECTIONS as MEMORIES
 from homing.models.config_service import LLMConfigService
 from homing.models.keys import is_reference
 from homing.models.records import LOCAL, LLMProvider
+from homing.records import VectorRecord
 from homing.resolve import keys_of, open_models
 from homing.skills.index import HEADS
 from homing.skills.service import SkillService
@@ -32,8 +36,6 @@ LATE = 3600.0
 """Seconds after which what waits for a vector waits for too long."""
 FULL, NEARLY = 64 * 1024**2, 1024**3
 """Bytes that are free where nothing can be written soon, and where somebody should look."""
-CLOCK = 5.0
-"""Seconds that the clock of a server may differ from ours: leases and tokens go by it."""
 
 
 class _RolledBack(Exception):
@@ -106,17 +108,24 @@ def _provider(settings: Settings, provider: LLMProvider, model: str) -> Finding:
 
 
 def working(settings: Settings, *, ask_model: bool) -> list[Finding]:
-    """Findings about the folder at work: every collection is searched, something is written and taken back, a skill is
-    looked up (by words alone, where the model is not to be asked), and the queue is not stuck.
+    """Findings about the folder at work: every collection is searched, a text is saved and taken back, a skill is
+    looked up (by words alone, where the model is not to be asked), what was remembered is read, and no queue is stuck.
     """
     with opened(settings) as store:
         if store is None:
             return []
         found = [*_searches(store)]
-        if store.database is not None:
-            found += [*_write(store.database), *_queue(store.database), *_skills(settings, store, ask_model)]
-            if isinstance(settings.database, str):
-                found += _server(store.database)
+        if store.database is None:
+            return found
+        database = LazyDatabase(settings.database)
+        models = open_models(settings, database)
+        engine = Engine(store, models if ask_model else None, background=False)
+        try:
+            found += [*_save(engine), *_queue(store.database), *_skills(engine, settings.data), *_kept(engine)]
+        finally:
+            engine.close()
+            models.close()
+            database.close()
         return found
 
 
@@ -134,15 +143,28 @@ def _searches(store: Store) -> Iterator[Finding]:
         yield Finding("searching", "ok", f"both legs of {len(infos)} collections answer", detail_zh="每个集合都能搜索")
 
 
-def _write(database: Database) -> Iterator[Finding]:
+def _save(engine: Engine) -> Iterator[Finding]:
+    probe = engine.collection(f"doctor.{secrets.token_hex(4)}")
+
     def work(transaction: Transaction) -> None:
-        transaction.rows("CREATE TABLE doctor_probe(one INTEGER)")
+        probe.write([VectorRecord("probe", probe.name, None, {}, PROBE)], transaction)
         raise _RolledBack
 
     try:
-        database.write(work)
+        engine.database.write(work, probe.scope)
     except _RolledBack:
-        yield Finding("saving", "ok", "a change was made and taken back", detail_zh="可以写入")
+        yield Finding("saving", "ok", "a text was saved and taken back", detail_zh="可以写入")
+
+
+def _kept(engine: Engine) -> Iterator[Finding]:
+    """What is kept beside texts can be read: when each was remembered, and the home."""
+    if engine.database.applied("memories"):
+        memory = Memory(engine)
+        for name in MEMORIES:
+            memory.list(name, limit=1)
+    if engine.database.applied("devices"):
+        home = SavedDevices(engine.database).home
+        yield Finding("home", "ok", f"{len(home.devices)} devices", detail_zh=f"{len(home.devices)} 个设备")
 
 
 def _queue(database: Database) -> Iterator[Finding]:
@@ -158,45 +180,12 @@ def _queue(database: Database) -> Iterator[Finding]:
         yield Finding("queue", "ok", f"{backlog.waiting} texts wait", detail_zh=f"{backlog.waiting} 条在等")
 
 
-def _skills(settings: Settings, store: Store, ask_model: bool) -> Iterator[Finding]:
-    if not any(one.name == HEADS for one in store.collections()):
+def _skills(engine: Engine, data: Path) -> Iterator[Finding]:
+    if not any(one.name == HEADS for one in engine.store.collections()):
         return
-    database = LazyDatabase(settings.database)
-    models = open_models(settings, database)
-    engine = Engine(store, models if ask_model else None, background=False)
-    try:
-        found = SkillService(lambda: engine, settings.data).find_relevant_skills(PROBE, 1, 0.0)
-        if found.degraded:
-            message = f"found by words only: {found.reason}"
-            yield Finding("skills", "warn", message, "homing doctor --live", "只按词语查找")
-        else:
-            yield Finding("skills", "ok", "a look-up was answered", detail_zh="查找技能正常")
-    finally:
-        engine.close()
-        models.close()
-        database.close()
-
-
-def _server(database: Database) -> Iterator[Finding]:
-    """What a database server must have: pgvector, indexes that are whole, and our time."""
-
-    def look(transaction: Transaction) -> tuple[str, list[str], float]:
-        extension = transaction.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-        broken = transaction.rows(
-            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid"
-        )
-        [(now,)] = transaction.rows("SELECT extract(epoch FROM clock_timestamp())::float8")
-        return (str(extension[0][0]) if extension else ""), [str(name) for (name,) in broken], float(now)
-
-    version, broken, now = database.read(look)
-    off = abs(now - time.time())
-    if not version:
-        message = "the extension vector is not installed"
-        yield Finding("pgvector", "fail", message, "psql -c 'CREATE EXTENSION vector'", "没有安装 vector 扩展")
-    for name in broken:
-        yield Finding("index", "fail", f"index {name} is not valid", f"psql -c 'REINDEX INDEX {name}'", "索引无效")
-    if off > CLOCK:
-        message = f"the clock of the server differs by {off:.0f} s"
-        yield Finding("clock", "warn", message, "set both clocks by NTP", f"服务器的时钟相差 {off:.0f} 秒")
-    if version and not broken and off <= CLOCK:
-        yield Finding("server", "ok", f"pgvector {version}, indexes valid, clocks agree", detail_zh="数据库服务器正常")
+    found = SkillService(lambda: engine, data).find_relevant_skills(PROBE, 1, 0.0)
+    if found.degraded:
+        message = f"found by words only: {found.reason}"
+        yield Finding("skills", "warn", message, "homing doctor --live", "只按词语查找")
+    else:
+        yield Finding("skills", "ok", "a look-up was answered", detail_zh="查找技能正常")

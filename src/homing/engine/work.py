@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.database import Database, Row, Transaction
-from homing.engine.work_state import PROCESS, WorkState, is_gone
+from homing.engine.work_state import FAR, PROCESS, WorkState, is_gone
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
 # was last; `process` is who asked. `user_name` is whose texts these are, and `work_users` are all who ever wrote any: a
@@ -123,8 +123,8 @@ class Work(WorkState):
         def claimable(transaction: Transaction, now: float, most: int) -> list[Row]:
             return transaction.rows(
                 "SELECT collection, id, model, ticket, attempts, size FROM work WHERE user_name = $1 "
-                "AND dead = 0 AND (owner = '' OR leased <= $2 OR NOT (owner = ANY($3))) "
-                "AND (due <= $2 OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
+                f"AND dead = 0 AND (owner = '' OR leased <= $2 OR leased >= $2 + {FAR} OR NOT (owner = ANY($3))) "
+                f"AND (due <= $2 OR due >= $2 + {FAR} OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
                 "ORDER BY priority, queued DESC, id LIMIT $6",
                 *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", most),
             )

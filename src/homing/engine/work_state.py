@@ -13,6 +13,8 @@ from homing.database import Database, Row, Transaction
 
 PROCESS = secrets.token_hex(4)
 """Tells this process from an earlier one that had its number, as happens in containers."""
+FAR = 7_200
+"""Seconds ahead beyond which a time was written by a clock that has been set back since: nothing waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +96,25 @@ class WorkState:
     def state_of(self, collection: str, model: str) -> tuple[int, bool, str]:
         """How many vectors of a model a collection waits for, whether somebody is at it, and the last error."""
         [(left, held, error)] = self._rows_now(
-            "SELECT count(*), coalesce(max(CASE WHEN leased > $2 THEN 1 ELSE 0 END), 0), coalesce(max(error), '') "
-            "FROM work WHERE user_name = $1 AND collection = $3 AND model = $4 AND dead = 0",
+            f"SELECT count(*), coalesce(max(CASE WHEN leased > $2 AND leased < $2 + {FAR} THEN 1 ELSE 0 END), 0), "
+            "coalesce(max(error), '') FROM work WHERE user_name = $1 AND collection = $3 AND model = $4 AND dead = 0",
             *(collection, model),
         )
         return int(left), bool(held), error
 
     def held(self) -> bool:
         """Whether some rows are being worked on, by anybody who is not certainly gone."""
-        owners = self._rows_now("SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' AND leased > $2")
+        owners = self._rows_now(
+            "SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' "
+            f"AND leased > $2 AND leased < $2 + {FAR}"
+        )
         return not all(is_gone(owner) for (owner,) in owners)
 
     def has(self, count: int, *, resting: bool = False) -> bool:
         """Whether at least so many rows wait; with `resting`, that are not due yet because they were just written."""
         found = self._rows_now(
             "SELECT 1 FROM work WHERE user_name = $1 AND dead = 0 "
-            "AND ((due > $2 AND error = '' AND owner = '') OR $3 = 0) LIMIT $4",
+            f"AND ((due > $2 AND due < $2 + {FAR} AND error = '' AND owner = '') OR $3 = 0) LIMIT $4",
             *(int(resting), count),
         )
         return len(found) >= count
@@ -140,7 +145,8 @@ class WorkState:
                 "SELECT min(CASE WHEN owner = '' THEN due ELSE leased END) FROM work WHERE user_name = $1 AND dead = 0",
                 self._user,
             )
-            return None if due is None else float(max(0.0, due - transaction.now()))
+            ahead = 0.0 if due is None else float(due - transaction.now())
+            return None if due is None else ahead if 0.0 < ahead < FAR else 0.0
 
         return self._database.read(work)
 

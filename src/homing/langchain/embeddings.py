@@ -12,6 +12,9 @@ from homing.errors import InvalidArgument
 from homing.frameworks import ForeignModel
 from homing.vectors import Matrix, Scale, normalise
 
+OF_RETRIEVER = "a retriever embeds its queries: give it embeddings="
+OF_VECTOR_STORE = "a vector store embeds its texts: give it embedding="
+
 
 class HomingEmbeddings(Embeddings):
     """An `EmbeddingProvider` as LangChain `Embeddings`, for any vector store that takes those.
@@ -73,8 +76,8 @@ class FromLangChain:
         return [False] * len(texts)
 
 
-def provider_of(embeddings: Any) -> EmbeddingProvider:
-    """What embeds a query: one of ours, or anything with LangChain's `embed_query`."""
+def provider_of(embeddings: Any, wanted: str = OF_RETRIEVER) -> EmbeddingProvider:
+    """What embeds a query: one of ours, or anything with LangChain's `embed_query`. `wanted` begins the refusal."""
     if isinstance(embeddings, HomingEmbeddings):
         return embeddings.provider
     if isinstance(embeddings, EmbeddingProvider):
@@ -82,14 +85,14 @@ def provider_of(embeddings: Any) -> EmbeddingProvider:
     if callable(getattr(embeddings, "embed_query", None)):
         return FromLangChain(embeddings)
     raise InvalidArgument(
-        "a retriever embeds its queries: give it embeddings=, an EmbeddingProvider (homing.open(…).embedder) "
-        f"or LangChain Embeddings; got {type(embeddings).__name__}"
+        f"{wanted}, an EmbeddingProvider (homing.open(…).embedder) or LangChain Embeddings; "
+        f"got {type(embeddings).__name__}"
     )
 
 
 def model_of(embeddings: Any) -> EmbeddingProvider:
     """What embeds the texts of a vector store: one of ours, or LangChain `Embeddings`, named by class and model."""
-    provider = provider_of(embeddings)
+    provider = provider_of(embeddings, OF_VECTOR_STORE)
     if not isinstance(provider, FromLangChain):
         return provider
     names = (getattr(embeddings, "model", None), getattr(embeddings, "model_name", None), type(embeddings).__name__)

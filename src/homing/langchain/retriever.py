@@ -6,8 +6,7 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -18,12 +17,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
 from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
-from homing.langchain.documents import (
-    as_document,
-    capped,
-    grouped,
-    merge_results_with_rrf,
-)
+from homing.langchain.documents import as_document, capped, grouped, merge_results_with_rrf
 from homing.langchain.embeddings import provider_of
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import CollectionSource, Place, UserSource, collection_of
@@ -34,9 +28,12 @@ from homing.records import Leg, Retrieved
 from homing.stores import arguments
 from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
+from homing.threads import ThreadPool
 
 DEEPEST = 2_000
 """Matches of one leg beyond which nobody looks for a file that has not had its turn."""
+_WAITING = ThreadPool("homing-retriever", 64)
+"""Where calls of `ainvoke` wait for their answer."""
 
 
 class HybridRetriever(BaseRetriever):
@@ -167,7 +164,7 @@ class HybridRetriever(BaseRetriever):
             context = contextvars.copy_context()
         finally:
             calling_loop.reset(token)
-        answer = await loop.run_in_executor(_waiting(), lambda: context.run(self.retrieve, query, **overrides))
+        answer = await loop.run_in_executor(_WAITING, lambda: context.run(self.retrieve, query, **overrides))
         return [as_document(hit, answer, self.user_id) for hit in answer]
 
 
@@ -248,8 +245,3 @@ def place_of(vector_store: Any, user_id: int | str, *, embeddings: Any, collecti
         "a HybridRetriever searches a store of homing, a HomingVectorStore or langchain-postgres' PGVectorStore: "
         f"both legs name the user where the rows are, which a {type(vector_store).__name__} cannot be asked for"
     )
-
-
-@cache
-def _waiting() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=64, thread_name_prefix="homing-retriever")

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 import anyio.to_thread
@@ -20,57 +20,82 @@ from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated, ServerEvent
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp_types import (
     LOG_LEVEL_META_KEY,
     EmptyResult,
     LoggingLevel,
     SetLevelRequestParams,
     SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     UnsubscribeRequestParams,
 )
 
 from homing.errors import HomingError
+from homing.mcp.library import add_handler, connection_of
+from homing.mcp.resources import Versions, versions
+from homing.mcp.tools import Access, AccessOf
+
+if TYPE_CHECKING:
+    from homing.app import Homing
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 2.0
 """Seconds between two looks at what is there, while somebody listens."""
+MAX_STREAMS = 64
+"""Streams of news about one data folder."""
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 _PYTHON_LEVELS: Mapping[int, LoggingLevel] = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
-Versions = Mapping[str, Any]
-"""What tells one state of a resource from another, by address."""
 
+class _Folder(InMemorySubscriptionBus):
+    """A data folder that somebody listens to: by streams, or by connections that outlive a request."""
 
-class Changes(InMemorySubscriptionBus):
-    """Who follows which resources of one data folder."""
-
-    def __init__(self, versions: Callable[[], Versions], interval: float) -> None:
+    def __init__(self, access: Access) -> None:
         super().__init__()
-        self._versions = versions
-        self._interval = interval
-        self._followed: dict[Connection, tuple[ServerSession, set[str]]] = {}
-        self._streams: set[object] = set()
+        self.access = access
+        self.listen = ListenHandler(self, max_subscriptions=MAX_STREAMS)
+        self.streams = 0
+        self.followed: dict[Connection, tuple[ServerSession, set[str]]] = {}
         self._seen: Versions | None = None
 
-    def add_to(self, server: MCPServer[Any]) -> None:
-        """Take the subscriptions of clients that speak an earlier version."""
-        handlers = server._lowlevel_server
-        handlers.add_request_handler("resources/subscribe", SubscribeRequestParams, self._subscribe)
-        handlers.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
+    async def look(self) -> None:
+        """Tell everybody what is not as it was at the last look."""
+        now = await anyio.to_thread.run_sync(versions, self.access)
+        before, self._seen = self._seen, now
+        if before is None or before == now:
+            return
+        changed = {uri for uri in before.keys() | now.keys() if before.get(uri) != now.get(uri)}
+        if before.keys() != now.keys():
+            await self.publish(ResourcesListChanged())
+        for uri in sorted(changed):
+            await self.publish(ResourceUpdated(uri=uri))
+        for session, uris in list(self.followed.values()):
+            if before.keys() != now.keys():
+                await session.send_resource_list_changed()
+            for uri in sorted(changed & uris):
+                await session.send_resource_updated(uri)
 
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """A stream of events; while there is one, somebody looks."""
-        stop = super().subscribe(listener)
-        token = object()
-        self._streams.add(token)
 
-        def end() -> None:
-            self._streams.discard(token)
-            stop()
+class Changes:
+    """Who follows which resources of which data folder; `access_of` says whose a request is."""
 
-        return end
+    def __init__(self, access_of: AccessOf, interval: float, stopping: Callable[[], bool]) -> None:
+        self._access_of = access_of
+        self._interval = interval
+        self._stopping = stopping
+        self._folders: dict[Homing, _Folder] = {}
+
+    def add_to(self, server: MCPServer[Any], *, connected: bool) -> None:
+        """Take subscriptions; with `connected` also those of clients that speak an earlier version, whose connections
+        outlive a request.
+        """
+        add_handler(server, "subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
+        if connected:
+            add_handler(server, "resources/subscribe", SubscribeRequestParams, self._subscribe)
+            add_handler(server, "resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
 
     async def listed(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Who lists resources is told when the list changes."""
@@ -88,30 +113,24 @@ class Changes(InMemorySubscriptionBus):
 
     async def _watch(self) -> None:
         while True:
-            try:
-                await self._look()
-            except HomingError as error:
-                log.warning("changes of resources cannot be seen now: %s", error)
+            for folder in list(self._folders.values()):
+                if self._stopping():
+                    folder.listen.close()
+                    continue
+                try:
+                    await folder.look()
+                except HomingError as error:
+                    log.warning("changes of resources cannot be seen now: %s", error)
             await anyio.sleep(self._interval)
 
-    async def _look(self) -> None:
-        if not self._streams and not self._followed:
-            self._seen = None
-            return
-        now = await anyio.to_thread.run_sync(self._versions)
-        before, self._seen = self._seen, now
-        if before is None or before == now:
-            return
-        changed = {uri for uri in before.keys() | now.keys() if before.get(uri) != now.get(uri)}
-        if before.keys() != now.keys():
-            await self.publish(ResourcesListChanged())
-        for uri in sorted(changed):
-            await self.publish(ResourceUpdated(uri=uri))
-        for session, uris in list(self._followed.values()):
-            if before.keys() != now.keys():
-                await session.send_resource_list_changed()
-            for uri in sorted(changed & uris):
-                await session.send_resource_updated(uri)
+    async def _listen(self, ctx: ServerRequestContext[Any, Any], params: Any) -> SubscriptionsListenResult:
+        folder = self._folder(await anyio.to_thread.run_sync(self._access_of, ctx.request))
+        folder.streams += 1
+        try:
+            return await folder.listen(ctx, params)
+        finally:
+            folder.streams -= 1
+            self._leave(folder)
 
     async def _subscribe(self, ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
         self._known(ctx).add(params.uri)
@@ -123,13 +142,26 @@ class Changes(InMemorySubscriptionBus):
 
     def _known(self, ctx: ServerRequestContext[Any, Any]) -> set[str]:
         """The addresses that a connection follows, which it does until it ends."""
-        connection = ctx.session._connection
+        connection = connection_of(ctx)
         if not connection.has_standalone_channel:
             return set()
-        if connection not in self._followed:
-            self._followed[connection] = (ctx.session, set())
-            connection.exit_stack.callback(self._followed.pop, connection, None)
-        return self._followed[connection][1]
+        folder = self._folder(self._access_of(ctx.request))
+        if connection not in folder.followed:
+            folder.followed[connection] = (ctx.session, set())
+            connection.exit_stack.callback(self._end, folder, connection)
+        return folder.followed[connection][1]
+
+    def _folder(self, access: Access) -> _Folder:
+        return self._folders.setdefault(access.app, _Folder(access))
+
+    def _end(self, folder: _Folder, connection: Connection) -> None:
+        folder.followed.pop(connection, None)
+        self._leave(folder)
+
+    def _leave(self, folder: _Folder) -> None:
+        """Nobody looks at what nobody listens to."""
+        if not folder.streams and not folder.followed and self._folders.get(folder.access.app) is folder:
+            del self._folders[folder.access.app]
 
 
 class CallLog(logging.Handler):
@@ -161,13 +193,13 @@ class CallLog(logging.Handler):
 
 async def set_level(ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
     """From which level on a client of an earlier version is sent what its calls log."""
-    ctx.session._connection.state["homing.log_level"] = params.level
+    connection_of(ctx).state["homing.log_level"] = params.level
     return EmptyResult()
 
 
 async def logged(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Sends a client what its call logged, from the level on that it asked for; nothing where it asked for none."""
-    wanted = ctx.session._connection.state.get("homing.log_level") or (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
+    wanted = connection_of(ctx).state.get("homing.log_level") or (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
     if ctx.method != "tools/call" or wanted not in LEVELS:
         return await call_next(ctx)
     heard = CallLog()

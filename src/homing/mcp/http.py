@@ -8,8 +8,10 @@ from typing import Any
 
 from mcp.server.transport_security import TransportSecuritySettings
 
+from homing.mcp.changes import INTERVAL
 from homing.mcp.server import mcp_server
 from homing.mcp.tools import AccessOf
+from homing.progress import never
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -20,13 +22,21 @@ class McpEndpoint:
     """Answers MCP requests while it is `running`, which it can be once.
 
     Every request stands for itself (no sessions), so a token is asked for with each, and nothing is kept of one caller
-    for the next. With `loopback_only` a request must name this machine as its host, and a page that sends one must come
-    from it: what protects a server without tokens from the pages that its user opens.
+    for the next; news of changes are the answer to a request that lasts, until `stopping` says that it is to end. With
+    `loopback_only` a request must name this machine as its host, and a page that sends one must come from it: what
+    protects a server without tokens from the pages that its user opens.
     """
 
-    def __init__(self, access_of: AccessOf, *, loopback_only: bool = True) -> None:
-        server = mcp_server(access_of)
-        server.streamable_http_app(stateless_http=True, json_response=True, transport_security=_security(loopback_only))
+    def __init__(
+        self,
+        access_of: AccessOf,
+        *,
+        loopback_only: bool = True,
+        interval: float = INTERVAL,
+        stopping: Callable[[], bool] = never,
+    ) -> None:
+        server = mcp_server(access_of, interval=interval, stopping=stopping)
+        server.streamable_http_app(stateless_http=True, transport_security=_security(loopback_only))
         self._manager = server.session_manager
 
     @asynccontextmanager

@@ -13,6 +13,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CompleteRequestParams, Com
 from pydantic import Field
 
 from homing.errors import HomingError, InvalidArgument
+from homing.mcp.library import add_handler
 from homing.mcp.resources import skill_keys
 from homing.mcp.tools import Access, AccessOf
 from homing.operations import OPERATIONS, Call
@@ -53,7 +54,7 @@ class Prompts:
         server.prompt(title="Do it with a skill")(self.use_a_skill)
         server.prompt(title="What do you remember?")(self.what_is_known)
         # The library's decorator does not say whose request it is, which several users need.
-        server._lowlevel_server.add_request_handler("completion/complete", CompleteRequestParams, self.complete)
+        add_handler(server, "completion/complete", CompleteRequestParams, self.complete)
 
     def answer_from_notes(self, question: Question, ctx: Context, project: ProjectName = "") -> str:
         """Answer a question from the documents, naming the places."""

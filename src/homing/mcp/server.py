@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp_types import Annotations, SetLevelRequestParams
 
 from homing.mcp.changes import INTERVAL, Changes, logged, set_level
+from homing.mcp.library import add_handler
 from homing.mcp.prompts import Prompts
-from homing.mcp.resources import MARKDOWN, PLAIN, WRITTEN_BY_OTHERS, Resources, versions
+from homing.mcp.resources import MARKDOWN, PLAIN, WRITTEN_BY_OTHERS, Resources
 from homing.mcp.tools import Access, AccessOf, bound_tools, failed
 from homing.operations.addresses import DOCUMENT, SKILL
+from homing.progress import never
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -33,16 +35,17 @@ INSTRUCTIONS = (
 _KEYS = ResourceSecurity(exempt_params=frozenset({"skill", "project", "document"}))
 
 
-def mcp_server(app: Homing | AccessOf, *, interval: float = INTERVAL) -> MCPServer[Any]:
+def mcp_server(
+    app: Homing | AccessOf, *, interval: float = INTERVAL, stopping: Callable[[], bool] = never
+) -> MCPServer[Any]:
     """An MCP server over a data folder, or over the one that a function gives for each request.
 
-    The server leaves the app open, and the logging of the process as it is. Of one folder it tells its clients what
-    changes, looking every `interval` seconds while somebody wants to know.
+    The server leaves the app open, and the logging of the process as it is. It tells its clients what changes, looking
+    every `interval` seconds while somebody wants to know; streams of news end once `stopping` says so.
     """
     access_of = app if callable(app) else _always(Access(app))
     resources = Resources(access_of)
-    # Requests that stand for themselves, each of another user perhaps, leave nobody to tell.
-    changes = None if callable(app) else Changes(lambda: versions(Access(app)), interval)
+    changes = Changes(access_of, interval, stopping)
     with _logging_left_alone():
         from homing import __version__
 
@@ -53,13 +56,12 @@ def mcp_server(app: Homing | AccessOf, *, interval: float = INTERVAL) -> MCPServ
             version=__version__,
             resource_security=_KEYS,
             tools=bound_tools(access_of),
-            lifespan=changes.watching if changes else None,
-            subscriptions=changes or False,
-            middleware=[_coded, logged, resources.listing, *([changes.listed] if changes else [])],
+            lifespan=changes.watching,
+            subscriptions=False,
+            middleware=[_coded, logged, resources.listing, changes.listed],
         )
-    if changes:
-        changes.add_to(server)
-    server._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
+    changes.add_to(server, connected=not callable(app))
+    add_handler(server, "logging/setLevel", SetLevelRequestParams, set_level)
     Prompts(access_of).add_to(server)
     assistant = Annotations(audience=["assistant"])
     server.resource(

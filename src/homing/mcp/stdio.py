@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-from mcp.server.lowlevel.server import NotificationOptions
-from mcp.server.stdio import stdio_server
 
 from homing.errors import HomingError
+from homing.mcp.library import run_stdio
 from homing.mcp.server import mcp_server
 
 if TYPE_CHECKING:
@@ -52,10 +51,7 @@ async def _serve(server: MCPServer[Any], app: Homing) -> None:
     async with anyio.create_task_group() as beside:
         beside.start_soon(anyio.to_thread.run_sync, _warm, app)
         beside.start_soon(_end_when_told, app)
-        handlers = server._lowlevel_server
-        options = handlers.create_initialization_options(NotificationOptions(resources_changed=True))
-        async with stdio_server() as (read, write):
-            await handlers.run(read, write, options)
+        await run_stdio(server)
         beside.cancel_scope.cancel()
 
 

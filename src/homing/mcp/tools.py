@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio.from_thread
 import anyio.to_thread
 from mcp.server.elicitation import render_elicitation_schema
 from mcp.server.mcpserver import Context
@@ -28,7 +29,7 @@ from homing.errors import HomingError
 from homing.on_search import OnSearch, ignore_search
 from homing.operations import OPERATIONS, Call, Operation
 from homing.operations.agent_tools import PATIENCE, answer_agent
-from homing.operations.operation import Tool
+from homing.operations.operation import Report, Scope, Tool
 from homing.text.decoding import readable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Access:
     """An open data folder as one caller may use it; `on_search` is told of every search that was answered."""
 
     app: Homing
-    may_write: bool = True
+    scope: Scope = "admin"
     on_search: OnSearch = ignore_search
 
 
@@ -64,8 +65,8 @@ class BoundTool(LibraryTool):
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """The answer; errors are answers, too. A question about a device is put to the person, where the client can."""
-        request = context.request_context.request
-        first: CallToolResult = await anyio.to_thread.run_sync(self.fn, arguments, request)
+        request, report = context.request_context.request, _progress(context)
+        first: CallToolResult = await anyio.to_thread.run_sync(self.fn, arguments, request, report)
         asked = first.structured_content or {}
         if asked.get("decision") not in ("ask", "confirm") or not asked.get("question"):
             return first
@@ -76,7 +77,7 @@ class BoundTool(LibraryTool):
         if reply.action != "accept" or not answer.strip():
             return first
         again = {**arguments, "text": answer, "state": asked["state"]}
-        return await anyio.to_thread.run_sync(self.fn, again, request)
+        return await anyio.to_thread.run_sync(self.fn, again, request, report)
 
     async def _reply(self, question: str, context: Context[Any, Any]) -> ElicitResult | InputRequiredResult | None:
         """What the person says; a request for it, which the client answers by calling again; None where it cannot."""
@@ -93,16 +94,30 @@ class BoundTool(LibraryTool):
         return InputRequiredResult(input_requests={"reply": wanted})
 
 
+def _progress(context: Context[Any, Any]) -> Report:
+    """Tells a client that wants to know how much is done, a hundred times at most; ends work that was taken back."""
+    last = [0, -1]
+
+    def report(done: int, total: int) -> None:
+        anyio.from_thread.check_cancelled()
+        share = done * 100 // max(total, 1)
+        if done > last[0] and share > last[1]:
+            last[:] = done, share
+            anyio.from_thread.run(context.report_progress, done, total)
+
+    return report
+
+
 def bound_tools(access_of: AccessOf) -> list[LibraryTool]:
     """A tool for each operation that is one."""
     return [_bound(one, one.tool, access_of) for one in OPERATIONS.values() if one.tool is not None]
 
 
 def _bound(operation: Operation, tool: Tool, access_of: AccessOf) -> BoundTool:
-    def answer(arguments: dict[str, Any], request: Any) -> CallToolResult:
+    def answer(arguments: dict[str, Any], request: Any, report: Report) -> CallToolResult:
         try:
             access = access_of(request)
-            call = Call(access.app, access.app, scope="write" if access.may_write else "read", patience=PATIENCE)
+            call = Call(access.app, access.app, scope=access.scope, report=report, patience=PATIENCE)
             text, data = answer_agent(operation, call, arguments, access.on_search)
             block = TextContent(type="text", text=text, annotations=Annotations(audience=["assistant"]))
             return CallToolResult(content=[block], structured_content=data)

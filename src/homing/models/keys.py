@@ -9,7 +9,6 @@ import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from homing.database.locking import WriteLock
 from homing.database.private import private_file
@@ -56,10 +55,8 @@ class Keys:
         found = _REFERENCE.fullmatch(value)
         if found is None or found[1] is None:
             return self._refer(value)
-        if found[1] == "file":
-            key = self._read().get(value)
-        else:
-            key = _keyring().get_password(SERVICE, value[2:-1].partition(":")[2])
+        name = value[2:-1].partition(":")[2]
+        key = self._read().get(value) if found[1] == "file" else _from_keyring(name)
         if key is None:
             raise ConfigError(f"the key {value} is not there any more; set it again with `homing providers key`")
         return str(key)
@@ -79,10 +76,15 @@ def is_reference(key: str) -> bool:
     return _REFERENCE.fullmatch(key) is not None
 
 
-def _keyring() -> Any:
+def _from_keyring(name: str) -> str | None:
     try:
-        return importlib.import_module("keyring")
+        keyring = importlib.import_module("keyring")
     except ModuleNotFoundError as error:
         raise MissingExtra(
             "keyring is not installed; install it with: pip install keyring", details={"extra": "keyring"}
         ) from error
+    try:
+        found: str | None = keyring.get_password(SERVICE, name)
+    except keyring.errors.KeyringError as error:
+        raise ConfigError(f"the keyring of this machine cannot be asked for {name!r}: {error}") from error
+    return found

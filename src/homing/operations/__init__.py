@@ -14,8 +14,8 @@ __all__ = ["OPERATIONS", "Call", "Operation"]
 
 # Each module adds its operations; on HTTP the first that fits a path has it.
 MODULES = (
-    "devices", "doctor", "documents", "evaluations", "examples", "knowledge", "memory", "models_in_use", "search",
-    "seed_channels", "skills",
+    "devices", "doctor", "documents", "evaluations", "examples", "folders", "knowledge", "memory", "models_in_use",
+    "search", "seed_channels", "skills",
 )  # fmt: skip
 
 

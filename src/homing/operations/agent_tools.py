@@ -31,7 +31,7 @@ def answer_agent(
     """What an operation answers to the arguments of a tool: as a text for a model, and as data for a program."""
     assert operation.tool is not None
     if not call.may(operation.scope):
-        raise Forbidden(f"this token may only read; {operation.tool.name} needs one that may write")
+        raise Forbidden(f"this token may {call.scope}, and {operation.tool.name} needs {operation.scope}")
     found = operation.answer(call, _asked(operation.input, operation.tool.name, arguments), on_search)
     return said(found), readable(found.model_dump(mode="json"))
 

@@ -150,10 +150,15 @@ def _folder(asked: SkillScan) -> Path:
     http="POST /skills/scan",
     tag=TAG,
     job=Job("scan", lambda asked: str(_folder(asked)), shared=True, check=_check_folder),
+    tool=Tool(
+        "scan_skills",
+        "Index the skills in a folder on this machine again, after SKILL.md files were written, changed or removed.",
+    ),
     may_miss=True,
 )
 def scan_skills(call: Call, asked: SkillScan) -> SkillsScanned:
     """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
+    _check_folder(call, asked)
     return scan_out(call.owner.skills.scan(_folder(asked), progress=call.report))
 
 

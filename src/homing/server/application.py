@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
@@ -68,7 +69,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
             "create one with `homing tokens create`, or listen on 127.0.0.1"
         )
     service = Service(app, exposed=exposed)
-    endpoint = mcp_endpoint()
+    endpoint = mcp_endpoint(service.stopping.is_set)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -126,5 +127,8 @@ def _lasts_or_is_light(scope: Scope) -> bool:
     # Files have turns of their own, so that who sends many of them keeps nobody else waiting.
     if path in FILES:
         return True
-    streams = scope["method"] == "GET" and (path == "/mcp" or (path.startswith("/jobs/") and path.endswith("/events")))
+    if path == "/mcp":
+        # The library refuses a body that is about something else.
+        return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
+    streams = scope["method"] == "GET" and path.startswith("/jobs/") and path.endswith("/events")
     return streams or path == "/metrics" or path in PUBLIC or path in PAGE or path.startswith(PAGE_FOLDER)

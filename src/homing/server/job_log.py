@@ -120,7 +120,10 @@ class JobLog:
             open_jobs = transaction.rows(
                 f"SELECT {COLUMNS}, holder, seen FROM jobs WHERE state IN ('waiting', 'running') ORDER BY created, id"
             )
-            left = [row for *row, holder, seen in open_jobs if not holder or seen < now - LEASE or is_gone(str(holder))]
+            # A time ahead of ours was written before the clock was set back.
+            left = [
+                row for *row, holder, seen in open_jobs if not holder or abs(now - seen) > LEASE or is_gone(str(holder))
+            ]
             transaction.rows(
                 "UPDATE jobs SET holder = $1, seen = $2 WHERE id = ANY($3)", self._holder, now, [row[0] for row in left]
             )

@@ -46,8 +46,8 @@ def extract_keywords(query: str, limit: int = 10) -> list[str]:
     places = _spread(_distinct(folded.text, covering), limit)
     places += _spread(_distinct(folded.text, longer), limit - len(places))
     written = (folded.place(first, last) for first, last in sorted(places))
-    found = (normalize("NFKC", query[begin:end]).strip("._'- ") for begin, end in written)
-    return [keyword[:MAX_TOKEN] for keyword in dict.fromkeys(found) if keyword]
+    found = (normalize("NFKC", query[begin:end]).strip("._'- ")[:MAX_TOKEN] for begin, end in written)
+    return [keyword for keyword in dict.fromkeys(found) if keyword]
 
 
 def _stretches(run: str) -> Iterator[Place]:

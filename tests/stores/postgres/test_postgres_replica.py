@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import numpy as np
 import psycopg
 import pytest
 
+from homing.config import Settings
 from homing.database.postgres.server import STATE, LocalServer, prepare
+from homing.doctor.finding import Finding
+from homing.doctor.server import served
 from homing.errors import StoreReadOnly, StoreUnavailable
 from homing.records import VectorRecord
 from homing.stores.postgres.store import PostgresStore
@@ -90,3 +94,22 @@ def test_a_replica_cannot_be_written_to(server: LocalServer, standby: LocalServe
     with pytest.raises(StoreReadOnly, match="primary"):
         store.upsert([record("a")])
     store.close()
+
+
+def test_the_doctor_knows_whether_the_replica_follows(server: LocalServer, standby: LocalServer) -> None:
+    settings = Settings(store=f"{server.url}?read_url={quote(standby.url, safe='')}")
+    PostgresStore(server.url).close()
+
+    def replica() -> Finding:
+        [found] = [one for one in served(settings) if one.check == "replica"]
+        return found
+
+    with psycopg.connect(standby.admin_url, autocommit=True) as connection:
+        assert replica().status == "ok"
+        connection.execute("SELECT pg_wal_replay_pause()")
+        paused = replica()
+        assert paused.status == "warn"
+        connection.execute(paused.mend.split("'")[1].encode())
+        assert replica().status == "ok"
+    standby.stop()
+    assert (replica().status, "primary answers" in replica().detail) == ("warn", True)

@@ -151,7 +151,7 @@ class Catalog:
         return [
             entry
             for entry in self.entries().values()
-            if entry.state != "live" and (not shared or time.time() - entry.since > LEASE)
+            if entry.state != "live" and (not shared or abs(time.time() - entry.since) > LEASE)
         ]
 
     def _check_complete(self) -> None:
