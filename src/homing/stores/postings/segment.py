@@ -29,8 +29,10 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 """An odd number: multiplied by it, no two numbers become one."""
 STRETCH = 500_000
 """Postings that are joined at a time, about: what that takes in memory is thrown away before the next."""
-PIECE = 20_000
-"""Postings of a piece, at most; three bytes each."""
+PIECE = 1_300
+"""Postings of a piece, at most; three bytes each. A row of so many fills a page of SQLite, and half of PostgreSQL's."""
+FIRST_PIECE = 20_000
+"""The same in segments that do not say it: the first ones."""
 
 Keys = npt.NDArray[np.int64]
 Terms = npt.NDArray[np.uint64]
@@ -51,12 +53,16 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is known of a segment without its postings; term `i` has those from `starts[i]` to `starts[i + 1]`."""
+    """What is known of a segment without its postings; term `i` has those from `starts[i]` to `starts[i + 1]`.
+
+    They lie in pieces of `piece`.
+    """
 
     keys: Keys
     lengths: Lengths
     terms: Terms
     starts: Lengths
+    piece: int = PIECE
 
     @property
     def texts(self) -> int:
@@ -68,11 +74,6 @@ class Header:
         """How many postings it holds."""
         return int(self.starts[-1])
 
-    @property
-    def bytes(self) -> int:
-        """What it takes in memory."""
-        return self.keys.nbytes + self.lengths.nbytes + self.terms.nbytes + self.starts.nbytes
-
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -83,8 +84,8 @@ class Segment:
 
     def pieces(self) -> Iterator[bytes]:
         """The postings as they are stored."""
-        for start in range(0, self.header.size, PIECE):
-            part = slice(start, start + PIECE)
+        for start in range(0, self.header.size, self.header.piece):
+            part = slice(start, start + self.header.piece)
             yield _guarded(self.postings.slots[part].astype("<u2").tobytes() + self.postings.counts[part].tobytes())
 
     def contents(self) -> Iterator[tuple[int, dict[int, int]]]:
@@ -208,6 +209,7 @@ def pack(header: Header) -> bytes:
         + header.terms.astype("<u8").tobytes()
         + header.lengths.astype("<u4").tobytes()
         + header.starts.astype("<u4").tobytes()
+        + np.array(header.piece, "<u4").tobytes()
     )
 
 
@@ -223,7 +225,10 @@ def unpack(stored: bytes) -> Header:
     at += 8 * terms
     lengths = np.frombuffer(body, "<u4", texts, at).astype(np.uint32, copy=False)
     at += 4 * texts
-    return Header(keys, lengths, hashes, np.frombuffer(body, "<u4", terms + 1, at).astype(np.uint32, copy=False))
+    starts = np.frombuffer(body, "<u4", terms + 1, at).astype(np.uint32, copy=False)
+    at += 4 * (terms + 1)
+    piece = int(np.frombuffer(body, "<u4", 1, at)[0]) if at < len(body) else FIRST_PIECE
+    return Header(keys, lengths, hashes, starts, piece)
 
 
 @decoding
@@ -275,6 +280,7 @@ def _guarded(body: bytes) -> bytes:
 
 
 def _checked(stored: bytes) -> bytes:
+    # A copy: arrays that do not begin at a multiple of their width would be copied by every search in them.
     body = stored[4:]
     if len(stored) < 4 or crc32(body) != int.from_bytes(stored[:4], "little"):
         raise StoreCorrupt("the keyword index is damaged: a checksum does not match; run homing repair")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -38,7 +38,10 @@ Binding = str | int | float | bytes
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words."""
+    """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words.
+
+    `matched` holds the keys that pass filters, for as long as this is what a transaction sees.
+    """
 
     id: int
     name: str
@@ -46,6 +49,7 @@ class Collection:
     counters: Counters | None = None
     word_segments: tuple[int, ...] = ()
     word_removals: tuple[int, ...] = ()
+    matched: dict[Filter, Keys] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def space(self) -> int | None:

@@ -14,7 +14,8 @@ from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.database import SqliteTransaction, rows
 from homing.stores.filters import Filter
 from homing.stores.postings import spelling
-from homing.stores.postings.index import Index, Question, Scores, View
+from homing.stores.postings.index import Index, Scores, View
+from homing.stores.postings.question import Question
 from homing.stores.postings.segment import Keys
 from homing.stores.postings.tables import NAMED, RARE, WordTables, best_passing
 from homing.stores.sqlite import reading
@@ -22,6 +23,9 @@ from homing.stores.sqlite.reading import Collection, Estimates
 from homing.stores.store import Worded, Words
 
 log = logging.getLogger(__name__)
+
+MATCHED = 16
+"""Filters whose keys are held until the file changes."""
 
 
 def tables(connection: apsw.Connection) -> WordTables:
@@ -85,7 +89,7 @@ def _question(
 ) -> tuple[Question, Mapping[str, str], View]:
     found = tables(connection)
     view = index.view(collection.id, collection.word_segments, collection.word_removals, found)
-    question, corrected = spelling.put(view, query, partial(index.pieces, found))
+    question, corrected = spelling.put(view, query, partial(index.lists, found))
     log.debug("%d terms in %d segments of collection %d", len(question.holders), len(view.parts), collection.id)
     return question, corrected, view
 
@@ -103,8 +107,15 @@ def _best(
     estimate = estimates.of(connection, collection.id, collection.records, asked)
 
     def named() -> Keys | None:
-        few = estimate.pair is not None and estimate.count <= NAMED
-        return reading.matching(connection, collection.id, asked, estimate.pair) if few else None
+        if estimate.pair is None or estimate.count > NAMED:
+            return None
+        found = collection.matched.get(asked)
+        if found is None:
+            if len(collection.matched) >= MATCHED:
+                collection.matched.clear()
+            found = reading.matching(connection, collection.id, asked, estimate.pair)
+            collection.matched[asked] = found
+        return found
 
     if estimate.count * RARE <= estimate.of and (rare := named()) is not None:
         return question.best(limit, rare)
