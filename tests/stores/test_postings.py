@@ -18,7 +18,7 @@ from homing.errors import StoreCorrupt
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
 from homing.stores.postings import index, segment, tables
-from homing.stores.postings.index import Part, View, lists_in
+from homing.stores.postings.index import Part, View
 from homing.stores.postings.question import Question
 from homing.stores.sqlite import SqliteStore, words
 from homing.text.tokens import query_terms, tokens
@@ -119,14 +119,16 @@ def test_postings_of_several_pieces_are_read_as_one() -> None:
     texts = {f"{number:03d}": written(made) for number in range(100)}
     built = segment.build([(int(name), tokens(text)) for name, text in texts.items()])
     built = segment.Segment(replace(built.header, piece=7), built.postings)
-    pieces = [segment.unpack_piece(one) for one in built.pieces()]
-    assert max(len(one.slots) for one in pieces) == 7
+    pieces = list(built.pieces())
+    assert max(len(segment.unpack_piece(one).slots) for one in pieces) == 7
     view = View([Part.of(1, segment.unpack(segment.pack(built.header)), np.zeros(0, np.int64))])
     for query in QUERIES:
         question = Question(
             view,
             query_terms(query),
-            lambda part, places: lists_in(part.header, places, lambda numbers: {one: pieces[one] for one in numbers}),
+            lambda part, places: segment.lists_in(
+                part.header, places, lambda numbers: {one: pieces[one] for one in numbers}
+            ),
         )
         keys, scores = question.best(5)
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}

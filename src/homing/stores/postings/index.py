@@ -23,9 +23,9 @@ from homing.stores.postings.segment import (
     Keys,
     Postings,
     Terms,
+    lists_in,
     unpack,
     unpack_keys,
-    unpack_piece,
 )
 
 FAN_OUT = 4
@@ -82,8 +82,6 @@ class Part:
 
 ReadLists = Callable[[Part, Sequence[int]], Sequence[Postings]]
 """Reads the postings of some terms of a segment, which are given by their places in its header."""
-ReadPieces = Callable[[list[int]], Mapping[int, Postings]]
-"""Reads pieces of a segment by their numbers."""
 
 
 class Group:
@@ -197,27 +195,6 @@ def among(keys: Keys, others: Keys) -> Mask:
     return found
 
 
-def lists_in(header: Header, places: Sequence[int], read: ReadPieces) -> list[Postings]:
-    """The postings of terms of a segment, by their places in its header, out of its pieces."""
-    size = header.piece
-    ranges = [(int(header.starts[place]), int(header.starts[place + 1])) for place in places]
-    pieces = read(sorted({one for start, end in ranges for one in range(start // size, -(-end // size))}))
-    found = list[Postings]()
-    for start, end in ranges:
-        cuts = [
-            (pieces[number], slice(max(0, start - number * size), min(size, end - number * size)))
-            for number in range(start // size, -(-end // size))
-        ]
-        # Copies: a short list does not keep its whole piece in memory.
-        found.append(
-            Postings(
-                np.concatenate([piece.slots[cut] for piece, cut in cuts]),
-                np.concatenate([piece.counts[cut] for piece, cut in cuts]),
-            )
-        )
-    return found
-
-
 class Rows(Protocol):
     """The rows of the index, as of one moment."""
 
@@ -290,10 +267,8 @@ class Index:
         if not missing:
             return found  # type: ignore[return-value]
 
-        def read(numbers: list[int]) -> dict[int, Postings]:
-            return {number: unpack_piece(stored) for number, stored in rows.pieces(segment, numbers).items()}
-
-        fresh = dict(zip(missing, lists_in(part.header, missing, read), strict=True))
+        read = lists_in(part.header, missing, lambda numbers: rows.pieces(segment, numbers))
+        fresh = dict(zip(missing, read, strict=True))
         with self._lock:
             for place, postings in fresh.items():
                 if (segment, place) not in held:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from itertools import chain, count
@@ -238,6 +238,31 @@ def unpack_piece(stored: bytes) -> Postings:
     size = len(body) // 3
     slots = np.frombuffer(body, "<u2", size).astype(np.uint16, copy=False)
     return Postings(slots, np.frombuffer(body, np.uint8, size, 2 * size))
+
+
+def lists_in(header: Header, places: Sequence[int], read: Callable[[list[int]], Mapping[int, bytes]]) -> list[Postings]:
+    """The postings of terms by their places in a header; `read` gives pieces by number.
+
+    Raises StoreCorrupt where a piece is damaged.
+    """
+    size = header.piece
+    ranges = [(int(header.starts[place]), int(header.starts[place + 1])) for place in places]
+    numbers = sorted({one for start, end in ranges for one in range(start // size, -(-end // size))})
+    pieces = {number: _checked(stored) for number, stored in read(numbers).items()}
+    found = list[Postings]()
+    for start, end in ranges:
+        slots, counts = b"", b""
+        for number in range(start // size, -(-end // size)):
+            body, first, last = pieces[number], max(0, start - number * size), min(size, end - number * size)
+            split = len(body) // 3 * 2
+            slots += body[2 * first : 2 * last]
+            counts += body[split + first : split + last]
+        if len(counts) != end - start:
+            raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
+        found.append(
+            Postings(np.frombuffer(slots, "<u2").astype(np.uint16, copy=False), np.frombuffer(counts, np.uint8))
+        )
+    return found
 
 
 def whole(header: Header, pieces: Iterable[Postings]) -> Segment:
