@@ -9,14 +9,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from homing.embedders.local import products_are_exact
+
 
 def machine() -> dict[str, Any]:
-    """The processor, its cores, and the Python that ran."""
+    """The processor, what it multiplies bytes with, its cores, the Python that ran, and how busy it was."""
     processor = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
         processor = names[0].split(":")[1].strip() if names else processor
-    return {"processor": processor, "cores": os.cpu_count(), "python": platform.python_version()}
+    return {
+        "processor": processor,
+        "instructions": instructions(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load average": round(os.getloadavg()[0], 1),
+    }
+
+
+def instructions() -> str:
+    """The set of instructions that products of bytes take here: what the speed of the bundled model depends on."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return platform.machine()
+    # Asked of onnxruntime rather than of the processor, which may have more than is used.
+    return "VNNI" if products_are_exact() else "AVX2"
 
 
 def show(title: str, rows: Sequence[dict[str, Any]]) -> None:

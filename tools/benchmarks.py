@@ -40,6 +40,12 @@ MEASUREMENTS = (
         "Texts a second by length and the time of one question, beside onnxruntime fp32 and sentence-transformers.",
     ),
     Measurement(
+        "kernels.json",
+        "The bundled model and the processor",
+        "bench/kernels.py",
+        "Operations a second on one core, by instruction set and kernel, beside a bare product of bytes.",
+    ),
+    Measurement(
         "cores.json",
         "The bundled model by threads",
         "bench/cores.py TEXTS.jsonl",

@@ -12,6 +12,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
@@ -19,7 +20,7 @@ from tokenizers import Tokenizer
 from evaluate import read_set, weights_of
 from homing.embedders.bert_graph import BertConfig
 from homing.embedders.local import LocalProvider
-from homing.embedders.model_folder import FIRST_VERSION, Check, write_model_folder
+from homing.embedders.model_folder import FIRST_VERSION, write_model_folder
 from homing.vectors import Scale
 from int8_graph import build_int8
 from quantise import observe, sample_texts
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     graph = build_int8(weights, config, ranges)
     args.out.mkdir(parents=True, exist_ok=True)
 
-    def write(scale: Scale | None = None, check: Check | None = None) -> None:
+    def write(scale: Scale | None = None, check: dict[str, Any] | None = None) -> None:
         write_model_folder(
             args.out, graph=graph, tokenizer=tokenizer, name=args.name, version=args.version,
             dimensions=config.hidden, max_tokens=args.max_tokens, window=args.window, scale=scale, check=check,
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write()
     provider = LocalProvider(args.out)
     scale = fitted({name: cosines_of(provider, read_set(args.dev / name)) for name in SCALE_SETS})
-    write(scale, Check(CHECK, [round(float(value), 5) for value in provider.embed([CHECK])[0]]))
+    write(scale, {"text": CHECK, "vector": [round(float(value), 5) for value in provider.embed([CHECK])[0]]})
     size = sum(file.stat().st_size for file in args.out.iterdir())
     print(f"{args.out}: {size / 1e6:.1f} MB, border {scale.border}, steepness {scale.steepness}")
 

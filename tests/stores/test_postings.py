@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from homing.errors import StoreCorrupt
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
 from homing.stores.postings import index, segment, tables
-from homing.stores.postings.index import Part, Question, View
+from homing.stores.postings.index import Part, View
+from homing.stores.postings.question import Question
 from homing.stores.sqlite import SqliteStore, words
 from homing.text.tokens import query_terms, tokens
 
@@ -113,16 +115,22 @@ def test_damaged_rows_are_refused() -> None:
                 read(broken)
 
 
-def test_postings_of_several_pieces_are_read_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment, "PIECE", 7)
-    monkeypatch.setattr("homing.stores.postings.index.PIECE", 7)
+def test_postings_of_several_pieces_are_read_as_one() -> None:
     made = random.Random(3)
     texts = {f"{number:03d}": written(made) for number in range(100)}
     built = segment.build([(int(name), tokens(text)) for name, text in texts.items()])
-    pieces = [segment.unpack_piece(one) for one in built.pieces()]
-    view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
+    built = segment.Segment(replace(built.header, piece=7), built.postings)
+    pieces = list(built.pieces())
+    assert max(len(segment.unpack_piece(one).slots) for one in pieces) == 7
+    view = View([Part.of(1, segment.unpack(segment.pack(built.header)), np.zeros(0, np.int64))])
     for query in QUERIES:
-        question = Question(view, query_terms(query), lambda _, numbers: {one: pieces[one] for one in numbers})
+        question = Question(
+            view,
+            query_terms(query),
+            lambda part, places: segment.lists_in(
+                part.header, places, lambda numbers: {one: pieces[one] for one in numbers}
+            ),
+        )
         keys, scores = question.best(5)
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}
         assert [score for _, score in best(texts, query, 5)] == pytest.approx(sorted(found.values(), reverse=True)[:5])

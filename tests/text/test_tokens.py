@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from homing.stores.postings import segment
-from homing.stores.postings.index import Part, Question, View
+from homing.stores.postings.index import Part, View
+from homing.stores.postings.question import Question
 from homing.text.tokens import MAX_TERMS, matched_terms, query_terms, spans, tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
@@ -20,11 +21,14 @@ ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
 def found_by(query: str, *texts: str) -> list[int]:
     """Which texts the keyword index finds, best first."""
     built = segment.build([(number, tokens(text)) for number, text in enumerate(texts)])
-    pieces = [segment.unpack_piece(one) for one in built.pieces()]
+    pieces = list(built.pieces())
     view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
-    found, _ = Question(view, query_terms(query), lambda _, numbers: {one: pieces[one] for one in numbers}).best(
-        len(texts)
+    question = Question(
+        view,
+        query_terms(query),
+        lambda part, places: segment.lists_in(part.header, places, lambda _: dict(enumerate(pieces))),
     )
+    found, _ = question.best(len(texts))
     return [int(number) for number in found]
 
 

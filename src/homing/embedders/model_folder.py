@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,6 @@ def name_in(identity: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A text and the vector that the model gave it where it was exported."""
-
-    text: str
-    vector: list[float]
-
-
-@dataclass(frozen=True, slots=True)
 class ModelFolder:
     """What `model.json` says; the heavy files are read by `graph` and `tokenizer`, and checked as they are read."""
 
@@ -47,7 +40,6 @@ class ModelFolder:
     window: int
     """Tokens that are read at once; a longer text is read in several windows."""
     scale: Scale | None
-    check: Check | None
     sha256: dict[str, str]
 
     @property
@@ -71,7 +63,6 @@ class ModelFolder:
                 max_tokens=int(stored["max_tokens"]),
                 window=int(stored.get("window", stored["max_tokens"])),
                 scale=_scale(stored["scale"]),
-                check=None if stored.get("check") is None else Check(**stored["check"]),
                 sha256={str(name): str(digest) for name, digest in stored["sha256"].items()},
             )
         except FileNotFoundError as error:
@@ -115,9 +106,12 @@ def write_model_folder(
     max_tokens: int,
     scale: Scale | None,
     window: int | None = None,
-    check: Check | None = None,
+    check: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes the three files into an existing folder. Without a `window`, all of `max_tokens` are read at once."""
+    """Writes the three files into an existing folder. Without a `window`, all of `max_tokens` are read at once.
+
+    `check` is kept for whoever looks after the model: a `text`, and the `vector` that it had where it was exported.
+    """
     files = {GRAPH: graph, TOKENIZER: tokenizer}
     for file, content in files.items():
         (path / file).write_bytes(content)
@@ -129,7 +123,7 @@ def write_model_folder(
         "window": window or max_tokens,
         "pooling": "mean",
         "scale": None if scale is None else asdict(scale),
-        "check": None if check is None else asdict(check),
+        "check": check,
         "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
     }
     (path / DESCRIPTION).write_text(json.dumps(stored, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -28,7 +28,8 @@ from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.reading import SHOWN, conditions, match
 from homing.stores.postgres.rows import is_plain
 from homing.stores.postings import spelling
-from homing.stores.postings.index import Index, Question, ReadPieces, Scores, View
+from homing.stores.postings.index import Index, ReadLists, Scores, View
+from homing.stores.postings.question import Question
 from homing.stores.postings.segment import Keys
 from homing.stores.postings.tables import NAMED, WordTables, best_passing
 from homing.stores.store import Words
@@ -159,12 +160,12 @@ def merge(sessions: Sessions, place: tuple[str, int]) -> bool:
     return sessions.write(work, user)
 
 
-def _view(connection: Connection, collection: Collection, index: Index) -> tuple[View, ReadPieces]:
+def _view(connection: Connection, collection: Collection, index: Index) -> tuple[View, ReadLists]:
     tables = PostgresWordTables(connection, collection.user)
     segments = [one.id for one in tables.segments(collection.id)]
     view = index.view(collection.id, segments, tables.removals(collection.id), tables)
     log.debug("%d segments of collection %d", len(view.parts), collection.id)
-    return view, partial(index.pieces, tables)
+    return view, partial(index.lists, tables)
 
 
 def _best(

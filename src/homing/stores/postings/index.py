@@ -1,10 +1,7 @@
-"""The words of collections as readers hold them: exact BM25 over segments, and when writers join some of those.
+"""The words of collections as readers hold them, and when writers join some of their segments.
 
 A store keeps three kinds of rows: headers of segments, pieces of their postings, and the keys of removed texts. Rows
 never change; a reader that knows their ids knows their contents, so what is held in memory is never stale.
-
-Every posting of a query's terms is read, segment by segment, and summed term by term in the order of the query: what a
-text scores does not depend on the segment that it lies in. A term brings at most its idf.
 """
 
 from __future__ import annotations
@@ -15,56 +12,58 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from homing.stores.postings.segment import (
     MAX_TEXTS,
-    PIECE,
-    Counts,
     Header,
     Keys,
     Postings,
-    Slots,
     Terms,
-    numbers_of,
+    lists_in,
     unpack,
     unpack_keys,
-    unpack_piece,
 )
 
 FAN_OUT = 4
 """Segments of about one size that lie side by side before they are joined."""
 MEMORY = 96 * 1024 * 1024
 """Bytes of postings that are held."""
+OVERHEAD = 600
+"""Bytes that a list of postings takes beside its postings."""
+GROUP = 2 * MAX_TEXTS
+"""Places of a group, at most: what is summed at once stays in the processor's cache."""
 VIEWS = 256
 """Collections whose headers are held."""
 IDS = 50_000
 """Ids of records that are held."""
+COUNTED = 20_000
+"""Terms of a segment of which it is held how many removed texts have them."""
 K1 = 1.2
 B = 0.75
 MIN_IDF = 1e-6
 """The idf of a term that half of the texts hold, or more."""
 
 Scores = npt.NDArray[np.float64]
-ReadPieces = Callable[[int, Sequence[int]], Mapping[int, Postings]]
-"""Reads pieces of a segment: its id, and the numbers of the pieces."""
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A segment as a search sees it; `gone` says of each slot whether its text was taken out, None where none was.
 
-    `texts` and `words` count what is left.
+    `texts` and `words` count what is left; `removals` holds how many removed texts have a term, where that was counted.
     """
 
     id: int
     header: Header
-    gone: npt.NDArray[np.bool_] | None
+    gone: Mask | None
     texts: int
     words: int
+    removals: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, segment: int, header: Header, removed: Keys) -> Part:
@@ -81,14 +80,67 @@ class Part:
         )
 
 
-class _Held(NamedTuple):
-    """The postings of a query's terms in one segment, term after term; `at` says which terms, `sizes` how many each."""
+ReadLists = Callable[[Part, Sequence[int]], Sequence[Postings]]
+"""Reads the postings of some terms of a segment, which are given by their places in its header."""
 
-    part: Part
-    at: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-    slots: Slots
-    counts: Counts
+
+class Group:
+    """Segments that are scored together: a large one, or several small ones behind each other.
+
+    The place of a text is its slot and the `base` of its segment.
+    """
+
+    def __init__(self, parts: Sequence[Part], mean: float) -> None:
+        self.parts = parts
+        self.bases: list[int] = [0, *np.cumsum([one.header.texts for one in parts]).tolist()]
+        self._mean = mean
+        self._passing: tuple[Keys | None, Mask | None] = (None, None)
+
+    @property
+    def texts(self) -> int:
+        """How many places there are."""
+        return self.bases[-1]
+
+    @cached_property
+    def norms(self) -> Scores:
+        """How much the length of each text counts against it."""
+        lengths = np.concatenate([one.header.lengths for one in self.parts], dtype=np.float64)
+        lengths *= K1 * B / self._mean
+        lengths += K1 * (1 - B)
+        return lengths
+
+    @cached_property
+    def gone(self) -> npt.NDArray[np.int64] | None:
+        """The places of removed texts; None where there are none."""
+        if all(one.gone is None for one in self.parts):
+            return None
+        masks = [np.zeros(one.header.texts, np.bool_) if one.gone is None else one.gone for one in self.parts]
+        return np.flatnonzero(np.concatenate(masks))
+
+    def passing(self, allowed: Keys) -> Mask:
+        """Which places have one of these keys. The last answer is held: the same keys are asked for again and again."""
+        known, mask = self._passing
+        if known is not allowed or mask is None:
+            mask = np.concatenate([among(one.header.keys, allowed) for one in self.parts])
+            self._passing = (allowed, mask)
+        return mask
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The key of the text at each place."""
+        keys = [one.header.keys for one in self.parts]
+        return np.concatenate(keys) if len(keys) > 1 else keys[0]
+
+    def places(self, keys: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Which of some keys are here, and their places."""
+        which, places = list[npt.NDArray[np.int64]](), list[npt.NDArray[np.int64]]()
+        for part, base in zip(self.parts, self.bases, strict=False):
+            held = part.header.keys
+            slots = np.minimum(held.searchsorted(keys), len(held) - 1)
+            mine = np.flatnonzero(held[slots] == keys)
+            which.append(mine)
+            places.append(slots[mine] + base)
+        return np.concatenate(which), np.concatenate(places)
 
 
 @dataclass(frozen=True)
@@ -96,7 +148,6 @@ class View:
     """The words of a collection at one moment."""
 
     parts: Sequence[Part]
-    _norms: dict[int, Scores] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> int:
@@ -108,8 +159,20 @@ class View:
         """How many words a text has in the mean."""
         return max(1.0, sum(one.words for one in self.parts) / max(1, self.texts))
 
-    def may_hold(self, terms: Terms) -> npt.NDArray[np.bool_]:
-        """Which terms some segment has, be it of removed texts."""
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The segments in as few groups as hold at most `MAX_TEXTS` each, about; the largest first."""
+        groups, sizes = list[list[Part]](), list[int]()
+        for part in sorted(self.parts, key=lambda one: -one.header.texts):
+            if not groups or sizes[-1] + part.header.texts > GROUP:
+                groups.append([])
+                sizes.append(0)
+            groups[-1].append(part)
+            sizes[-1] += part.header.texts
+        return [Group(one, self.mean) for one in groups]
+
+    def may_hold(self, terms: Terms) -> Mask:
+        """Which terms some segment has, be it of removed texts. In order they are found far quicker."""
         found = np.zeros(len(terms), np.bool_)
         for part in self.parts:
             held = part.header.terms
@@ -117,121 +180,12 @@ class View:
                 found |= held[np.minimum(held.searchsorted(terms), len(held) - 1)] == terms
         return found
 
-    def norms(self, part: Part) -> Scores:
-        """How much the length of each text of a segment counts against it."""
-        found = self._norms.get(part.id)
-        if found is None:
-            lengths = part.header.lengths.astype(np.float64)
-            self._norms[part.id] = found = lengths * (K1 * B / self.mean) + K1 * (1 - B)
-        return found
-
     def idf(self, holders: int) -> float:
         """What a term is worth that so many texts hold."""
         return max(MIN_IDF, math.log(max(self.texts - holders + 0.5, 0.5) / (holders + 0.5)))
 
 
-class Question:
-    """Terms that are asked of a view: what they are worth, and what texts score by them."""
-
-    def __init__(self, view: View, terms: Sequence[str], read: ReadPieces) -> None:
-        self._view = view
-        numbers = numbers_of(terms)
-        self._held = [one for part in view.parts if (one := _held(part, numbers, read)) is not None]
-        holders = np.zeros(len(terms), np.int64)
-        for one in self._held:
-            holders[one.at] += one.sizes
-            if one.part.gone is not None:
-                gone = np.repeat(one.at, one.sizes)[one.part.gone[one.slots]]
-                holders -= np.bincount(gone, minlength=len(terms))
-        self.holders: list[int] = holders.tolist()
-        """How many texts have each of the terms."""
-        self._weights = np.array([view.idf(number) for number in self.holders])
-
-    @property
-    def mass(self) -> float:
-        """What all terms are worth."""
-        return float(self._weights.sum())
-
-    def best(self, limit: int, allowed: Keys | None = None) -> tuple[Keys, Scores]:
-        """The best texts, by score: `limit` of them, and whatever ties with the last.
-
-        `allowed` are the keys that may be found, in order; None is all of them.
-        """
-        least, keys, scores = 0.0, [np.zeros(0, np.int64)], [np.zeros(0)]
-        for one in sorted(self._held, key=lambda one: -one.part.texts) if limit else ():
-            # A term brings less than its idf.
-            if float(self._weights[one.at].sum()) > least:
-                sums = self._summed(one)
-                if one.part.gone is not None:
-                    sums[one.part.gone] = 0.0
-                if allowed is not None:
-                    sums *= among(one.part.header.keys, allowed)
-                least = max(least, _reached(sums, limit))
-                slots = np.flatnonzero(sums >= least if least > 0 else sums)
-                keys.append(one.part.header.keys[slots])
-                scores.append(sums[slots])
-        every, found = np.concatenate(keys), np.concatenate(scores)
-        kept = np.flatnonzero(found >= _least(found, limit))
-        kept = kept[np.argsort(-found[kept], kind="stable")]
-        return every[kept], found[kept]
-
-    def measure(self, keys: Keys) -> Scores:
-        """What each of these texts scores; 0 where it shares no term, or does not exist."""
-        found = np.zeros(len(keys))
-        for one in self._held:
-            held = one.part.header.keys
-            slots = np.minimum(np.searchsorted(held, keys), len(held) - 1)
-            mine = np.flatnonzero(held[slots] == keys)
-            if len(mine):
-                found[mine] = self._few(one, slots[mine])
-        return found
-
-    def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, npt.NDArray[np.bool_], Scores]:
-        """The texts that hold all terms of a group, of which there is one for each keyword, given by their places.
-
-        Those with most keywords first, then those with the rarer, then by key; the keywords of each, a row for each
-        keyword; and what the keywords are worth.
-        """
-        keys, held = [np.zeros(0, np.int64)], [np.zeros((len(groups), 0), np.bool_)]
-        for one in self._held:
-            lists = dict(zip(one.at.tolist(), np.split(one.slots, np.cumsum(one.sizes)[:-1]), strict=True))
-            found = np.zeros((len(groups), one.part.header.texts), np.bool_)
-            for row, group in zip(found, groups, strict=True):
-                if all(at in lists for at in group):
-                    counts = np.bincount(np.concatenate([lists[at] for at in group]), minlength=len(row))
-                    row[:] = counts == len(group)
-            if one.part.gone is not None:
-                found[:, one.part.gone] = False
-            slots = np.flatnonzero(found.any(axis=0))
-            keys.append(one.part.header.keys[slots])
-            held.append(found[:, slots])
-        every, matrix = np.concatenate(keys), np.concatenate(held, axis=1)
-        weights = np.array([self._view.idf(int(number)) for number in matrix.sum(axis=1)])
-        order = np.lexsort((every, -(matrix * weights[:, None]).sum(axis=0), -matrix.sum(axis=0)))
-        return every[order], matrix[:, order], weights
-
-    def _summed(self, held: _Held) -> Scores:
-        """What every text of a segment scores, summed in the order of the query."""
-        slots = held.slots.astype(np.int64)
-        worth = self._view.norms(held.part).take(slots)
-        worth += held.counts
-        np.divide(held.counts, worth, out=worth)
-        worth *= np.repeat(self._weights[held.at], held.sizes)
-        return np.bincount(slots, worth, held.part.header.texts).astype(np.float64, copy=False)
-
-    def _few(self, held: _Held, slots: npt.NDArray[np.int64]) -> Scores:
-        """The same for some texts of a segment."""
-        places = np.full(held.part.header.texts, -1, np.int32)
-        places[slots] = np.arange(len(slots))
-        place = places.take(held.slots.astype(np.int64))
-        theirs = np.flatnonzero(place >= 0)
-        place, counts = place[theirs], held.counts[theirs].astype(np.float64)
-        weights = self._weights[held.at[np.searchsorted(np.cumsum(held.sizes), theirs, "right")]]
-        worth = counts / (self._view.norms(held.part)[slots][place] + counts)
-        return np.bincount(place, worth * weights, len(slots)).astype(np.float64, copy=False)
-
-
-def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
+def among(keys: Keys, others: Keys) -> Mask:
     """Which of some keys are among others; both are in order."""
     found = np.zeros(len(keys), np.bool_)
     if len(others):
@@ -239,44 +193,6 @@ def among(keys: Keys, others: Keys) -> npt.NDArray[np.bool_]:
         at = np.searchsorted(keys, mine)
         found[at[keys[at] == mine]] = True
     return found
-
-
-def _held(part: Part, numbers: Terms, read: ReadPieces) -> _Held | None:
-    """The postings of some terms in a segment; None where it has none of them."""
-    header = part.header
-    if not len(header.terms):
-        return None
-    places = np.minimum(header.terms.searchsorted(numbers), len(header.terms) - 1)
-    at = np.flatnonzero(header.terms[places] == numbers)
-    if not len(at):
-        return None
-    starts, ends = header.starts[places[at]].astype(np.int64), header.starts[places[at] + 1].astype(np.int64)
-    ranges = list(zip(starts.tolist(), ends.tolist(), strict=True))
-    pieces = read(part.id, sorted({one for start, end in ranges for one in range(start // PIECE, -(-end // PIECE))}))
-    slots, counts = list[Slots](), list[Counts]()
-    for start, end in ranges:
-        while start < end:
-            number, first = divmod(start, PIECE)
-            last = min(PIECE, end - number * PIECE)
-            slots.append(pieces[number].slots[first:last])
-            counts.append(pieces[number].counts[first:last])
-            start = number * PIECE + last
-    return _Held(part, at, ends - starts, np.concatenate(slots), np.concatenate(counts))
-
-
-def _least(scores: Scores, limit: int) -> float:
-    """The score that the best `limit` have at least; 0 where there are not more."""
-    return float(np.partition(scores, -limit)[-limit]) if len(scores) > limit else 0.0
-
-
-def _reached(scores: Scores, limit: int) -> float:
-    """A score that `limit` texts reach, if so many have one: quicker found than the last of the best."""
-    width = 8 * limit
-    height = len(scores) // width
-    if height < 2:
-        return _least(scores, limit)
-    # So many texts, each the best of its column, have the score that the best columns have at least.
-    return _least(scores[: height * width].reshape(height, width).max(axis=0), limit)
 
 
 class Rows(Protocol):
@@ -302,7 +218,7 @@ class Index:
         self._memory = memory
         self._lock = threading.Lock()
         self._views: OrderedDict[int, tuple[tuple[int, ...], tuple[int, ...], View]] = OrderedDict()
-        self._pieces: OrderedDict[tuple[int, int], Postings] = OrderedDict()
+        self._lists: OrderedDict[tuple[int, int], Postings] = OrderedDict()
         self._held = 0
         self._ids: dict[int, str] = {}
 
@@ -339,31 +255,32 @@ class Index:
                 self._views.popitem(last=False)
         return found
 
-    def pieces(self, rows: Rows, segment: int, numbers: Sequence[int]) -> dict[int, Postings]:
-        """Pieces of a segment, out of memory where they are held."""
-        found: dict[int, Postings] = {}
+    def lists(self, rows: Rows, part: Part, places: Sequence[int]) -> list[Postings]:
+        """The postings of terms of a segment, by their places in its header, out of memory where they are held."""
+        held, segment = self._lists, part.id
         with self._lock:
-            for number in numbers:
-                held = self._pieces.get((segment, number))
-                if held is not None:
-                    self._pieces.move_to_end((segment, number))
-                    found[number] = held
-        missing = [number for number in numbers if number not in found]
+            found = [held.get((segment, place)) for place in places]
+            for place, one in zip(places, found, strict=True):
+                if one is not None:
+                    held.move_to_end((segment, place))
+        missing = [place for place, one in zip(places, found, strict=True) if one is None]
         if not missing:
-            return found
-        read = {number: unpack_piece(stored) for number, stored in rows.pieces(segment, missing).items()}
+            return found  # type: ignore[return-value]
+
+        read = lists_in(part.header, missing, lambda numbers: rows.pieces(segment, numbers))
+        fresh = dict(zip(missing, read, strict=True))
         with self._lock:
-            for number, postings in read.items():
-                if (segment, number) not in self._pieces:
-                    self._pieces[segment, number] = postings
+            for place, postings in fresh.items():
+                if (segment, place) not in held:
+                    held[segment, place] = postings
                     self._held += _bytes(postings)
             while self._held > self._memory:
-                self._held -= _bytes(self._pieces.popitem(last=False)[1])
-        return found | read
+                self._held -= _bytes(held.popitem(last=False)[1])
+        return [fresh[place] if one is None else one for place, one in zip(places, found, strict=True)]
 
 
 def _bytes(postings: Postings) -> int:
-    return postings.slots.nbytes + postings.counts.nbytes
+    return postings.slots.nbytes + postings.counts.nbytes + OVERHEAD
 
 
 def due(segments: Sequence[tuple[int, int]]) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from itertools import chain, count
@@ -29,8 +29,10 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 """An odd number: multiplied by it, no two numbers become one."""
 STRETCH = 500_000
 """Postings that are joined at a time, about: what that takes in memory is thrown away before the next."""
-PIECE = 20_000
-"""Postings of a piece, at most; three bytes each."""
+PIECE = 1_300
+"""Postings of a piece, at most; three bytes each. A row of so many fills a page of SQLite, and half of PostgreSQL's."""
+FIRST_PIECE = 20_000
+"""The same in segments that do not say it: the first ones."""
 
 Keys = npt.NDArray[np.int64]
 Terms = npt.NDArray[np.uint64]
@@ -51,12 +53,16 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is known of a segment without its postings; term `i` has those from `starts[i]` to `starts[i + 1]`."""
+    """What is known of a segment without its postings; term `i` has those from `starts[i]` to `starts[i + 1]`.
+
+    They lie in pieces of `piece`.
+    """
 
     keys: Keys
     lengths: Lengths
     terms: Terms
     starts: Lengths
+    piece: int = PIECE
 
     @property
     def texts(self) -> int:
@@ -68,11 +74,6 @@ class Header:
         """How many postings it holds."""
         return int(self.starts[-1])
 
-    @property
-    def bytes(self) -> int:
-        """What it takes in memory."""
-        return self.keys.nbytes + self.lengths.nbytes + self.terms.nbytes + self.starts.nbytes
-
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -83,8 +84,8 @@ class Segment:
 
     def pieces(self) -> Iterator[bytes]:
         """The postings as they are stored."""
-        for start in range(0, self.header.size, PIECE):
-            part = slice(start, start + PIECE)
+        for start in range(0, self.header.size, self.header.piece):
+            part = slice(start, start + self.header.piece)
             yield _guarded(self.postings.slots[part].astype("<u2").tobytes() + self.postings.counts[part].tobytes())
 
     def contents(self) -> Iterator[tuple[int, dict[int, int]]]:
@@ -208,6 +209,7 @@ def pack(header: Header) -> bytes:
         + header.terms.astype("<u8").tobytes()
         + header.lengths.astype("<u4").tobytes()
         + header.starts.astype("<u4").tobytes()
+        + np.array(header.piece, "<u4").tobytes()
     )
 
 
@@ -223,7 +225,10 @@ def unpack(stored: bytes) -> Header:
     at += 8 * terms
     lengths = np.frombuffer(body, "<u4", texts, at).astype(np.uint32, copy=False)
     at += 4 * texts
-    return Header(keys, lengths, hashes, np.frombuffer(body, "<u4", terms + 1, at).astype(np.uint32, copy=False))
+    starts = np.frombuffer(body, "<u4", terms + 1, at).astype(np.uint32, copy=False)
+    at += 4 * (terms + 1)
+    piece = int(np.frombuffer(body, "<u4", 1, at)[0]) if at < len(body) else FIRST_PIECE
+    return Header(keys, lengths, hashes, starts, piece)
 
 
 @decoding
@@ -233,6 +238,31 @@ def unpack_piece(stored: bytes) -> Postings:
     size = len(body) // 3
     slots = np.frombuffer(body, "<u2", size).astype(np.uint16, copy=False)
     return Postings(slots, np.frombuffer(body, np.uint8, size, 2 * size))
+
+
+def lists_in(header: Header, places: Sequence[int], read: Callable[[list[int]], Mapping[int, bytes]]) -> list[Postings]:
+    """The postings of terms by their places in a header; `read` gives pieces by number.
+
+    Raises StoreCorrupt where a piece is damaged.
+    """
+    size = header.piece
+    ranges = [(int(header.starts[place]), int(header.starts[place + 1])) for place in places]
+    numbers = sorted({one for start, end in ranges for one in range(start // size, -(-end // size))})
+    pieces = {number: _checked(stored) for number, stored in read(numbers).items()}
+    found = list[Postings]()
+    for start, end in ranges:
+        slots, counts = b"", b""
+        for number in range(start // size, -(-end // size)):
+            body, first, last = pieces[number], max(0, start - number * size), min(size, end - number * size)
+            split = len(body) // 3 * 2
+            slots += body[2 * first : 2 * last]
+            counts += body[split + first : split + last]
+        if len(counts) != end - start:
+            raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
+        found.append(
+            Postings(np.frombuffer(slots, "<u2").astype(np.uint16, copy=False), np.frombuffer(counts, np.uint8))
+        )
+    return found
 
 
 def whole(header: Header, pieces: Iterable[Postings]) -> Segment:
@@ -275,6 +305,7 @@ def _guarded(body: bytes) -> bytes:
 
 
 def _checked(stored: bytes) -> bytes:
+    # A copy: arrays that do not begin at a multiple of their width would be copied by every search in them.
     body = stored[4:]
     if len(stored) < 4 or crc32(body) != int.from_bytes(stored[:4], "little"):
         raise StoreCorrupt("the keyword index is damaged: a checksum does not match; run homing repair")

@@ -12,7 +12,8 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from homing.stores.postings.index import Question, ReadPieces, View
+from homing.stores.postings.index import ReadLists, View
+from homing.stores.postings.question import Question
 from homing.stores.postings.segment import numbers_of
 from homing.text.tokens import is_stop_word, query_terms
 
@@ -20,7 +21,7 @@ MISSPELT = re.compile(r"[a-z]{4,30}")
 """Words that are read as another one where no text holds them: shorter ones are one edit away from too many."""
 
 
-def put(view: View, query: str, read: ReadPieces) -> tuple[Question, Mapping[str, str]]:
+def put(view: View, query: str, read: ReadLists) -> tuple[Question, Mapping[str, str]]:
     """The question that a query puts to a view, and which of its words were read as others."""
     terms = query_terms(query)
     question = Question(view, terms, read)
@@ -31,23 +32,24 @@ def put(view: View, query: str, read: ReadPieces) -> tuple[Question, Mapping[str
     return Question(view, list(dict.fromkeys(found.get(term, term) for term in terms)), read), found
 
 
-def one_edit(word: str) -> list[str]:
-    """What a word becomes by leaving out, exchanging, replacing or adding a letter; each once, in order."""
+def one_edit(word: str) -> set[str]:
+    """What a word becomes by leaving out, exchanging, replacing or adding a letter."""
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     made = {before + after[1:] for before, after in cuts if after}
     made |= {before + after[1] + after[0] + after[2:] for before, after in cuts if len(after) > 1}
     made |= {before + letter + after[1:] for before, after in cuts if after for letter in ascii_lowercase}
     made |= {before + letter + after for before, after in cuts for letter in ascii_lowercase}
-    return sorted(made - {word})
+    return made - {word}
 
 
-def _nearest(view: View, word: str, read: ReadPieces) -> str:
+def _nearest(view: View, word: str, read: ReadLists) -> str:
     """The spelling at one edit that most texts hold, of several the first by alphabet; empty where there is none."""
     if not MISSPELT.fullmatch(word):
         return ""
-    spellings = [one for one in one_edit(word) if not is_stop_word(one)]
+    spellings = list(one_edit(word))
     numbers = numbers_of(spellings)
-    held: Sequence[int] = np.flatnonzero(view.may_hold(numbers)).tolist()
-    known = [spellings[at] for at in held]
+    order = np.argsort(numbers)
+    held: Sequence[int] = order[view.may_hold(numbers[order])].tolist()
+    known = sorted(spellings[at] for at in held if not is_stop_word(spellings[at]))
     counts = Question(view, known, read).holders if known else []
     return max(zip(counts, known, strict=True), key=lambda one: one[0], default=(0, ""))[1] if any(counts) else ""

@@ -19,7 +19,8 @@ import numpy as np
 
 from homing.database import Transaction
 from homing.errors import HomingError, StoreCorrupt
-from homing.stores.postings.index import Question, Scores, among, due
+from homing.stores.postings.index import Scores, among, due
+from homing.stores.postings.question import Question
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     Keys,

@@ -14,7 +14,8 @@ from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.database import SqliteTransaction, rows
 from homing.stores.filters import Filter
 from homing.stores.postings import spelling
-from homing.stores.postings.index import Index, Question, Scores, View
+from homing.stores.postings.index import Index, Scores, View
+from homing.stores.postings.question import Question
 from homing.stores.postings.segment import Keys
 from homing.stores.postings.tables import NAMED, RARE, WordTables, best_passing
 from homing.stores.sqlite import reading
@@ -85,7 +86,7 @@ def _question(
 ) -> tuple[Question, Mapping[str, str], View]:
     found = tables(connection)
     view = index.view(collection.id, collection.word_segments, collection.word_removals, found)
-    question, corrected = spelling.put(view, query, partial(index.pieces, found))
+    question, corrected = spelling.put(view, query, partial(index.lists, found))
     log.debug("%d terms in %d segments of collection %d", len(question.holders), len(view.parts), collection.id)
     return question, corrected, view
 
