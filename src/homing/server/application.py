@@ -20,6 +20,7 @@ from homing.errors import ConfigError, HomingError
 from homing.server.addresses import Addresses, Methods, check_method
 from homing.server.authentication import PAGE, PAGE_FOLDER, PUBLIC, Authentication
 from homing.server.binding import operations_router
+from homing.server.direct import Direct
 from homing.server.failures import answer_failure, answer_http, answer_invalid, errors_of
 from homing.server.limits import BodyLimit, ConcurrencyLimit
 from homing.server.log_lines import HEADER
@@ -98,12 +99,13 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
         served.include_router(router, dependencies=[] if router in OPEN else [Depends(BEARER)])
     openai = openai_router(app)
     served.include_router(openai, dependencies=[Depends(BEARER)])
-    served.state.methods = Methods((*ROUTERS, openai))
+    methods = served.state.methods = Methods((*ROUTERS, openai))
     served.router.routes.append(Route("/mcp", endpoint=endpoint, include_in_schema=False))
     served.add_exception_handler(HomingError, answer_failure)
     served.add_exception_handler(RequestValidationError, answer_invalid)
     served.add_exception_handler(HTTPException, answer_http)
     # The last to be added is the first to see a request.
+    served.add_middleware(Direct, service=service, methods=methods)
     served.add_middleware(ConcurrencyLimit, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
     served.add_middleware(BodyLimit, most=settings.max_body, seconds=settings.body_timeout)
     served.add_middleware(Addresses)

@@ -46,7 +46,8 @@ class ConcurrencyLimit:
         async def taken(message: Message) -> None:
             # Who does not read the answer gives the place back.
             try:
-                await asyncio.wait_for(send(message), self._settings.body_timeout)
+                async with asyncio.timeout(self._settings.body_timeout):
+                    await send(message)
             except TimeoutError:
                 raise RequestTimeout("the answer was not read in time; ask again") from None
 
@@ -164,7 +165,8 @@ class BodyLimit:
         if length.isdigit() and int(length) > self._most:
             raise self._too_large()
         try:
-            body = await asyncio.wait_for(self._read(receive), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                body = await self._read(receive)
         except TimeoutError:
             raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s; send it again") from None
         if body is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,18 @@ class Metrics:
         )
         self.working = Gauge("homing_requests_working", "Requests being worked on.", registry=self._registry)
         self.waiting = Gauge("homing_requests_waiting", "Requests waiting for their turn.", registry=self._registry)
+        self._series = cache(self._labelled)
         self._registry.register(_Queues(users))
         self._registry.register(_Models(users))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered. `route` is the pattern, not the path: paths hold people's names for things."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._latency.labels(method, route).observe(seconds)
+        count, latency = self._series(method, route, status)
+        count.inc()
+        latency.observe(seconds)
+
+    def _labelled(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, str(status)), self._latency.labels(method, route)
 
     def on_search(self, source: str, mode: Mode, degraded: bool) -> None:
         """Counts a search of whatever door it came through."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from functools import partial
+from functools import cached_property, partial
 
 from homing.app import Homing
 from homing.config import ServerSettings
@@ -40,10 +40,16 @@ class Service:
         """How to listen, and what to take from one caller."""
         return self.app.settings.server
 
+    @cached_property
+    def unusual_folder(self) -> str | None:
+        """The data folder, where a command without `--data` would use another one."""
+        folder = self.app.settings.data.absolute()
+        return None if folder == type(self.app.settings)().data.absolute() else str(folder)
+
     @property
     def needs_token(self) -> bool:
         """Whether callers must say who they are: always where others can reach the server, else if it has tokens."""
-        return self.exposed or bool(self.tokens.all())
+        return self.exposed or bool(self.tokens)
 
     def start(self) -> None:
         """Open what requests use; texts and jobs that an earlier server left are taken up."""
