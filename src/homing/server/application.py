@@ -31,6 +31,7 @@ from homing.server.request_log import RequestLog
 from homing.server.routes import files, health, ipc, jobs, page
 from homing.server.routes.map import router as map_router
 from homing.server.service import Service
+from homing.server.shared import Share
 from homing.server.tokens import Tokens
 
 ROUTERS = (
@@ -52,12 +53,12 @@ BEARER = HTTPBearer(
 """For the description of the API; who may come in is decided before any route is reached."""
 
 
-def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
+def create_app(app: Homing, *, exposed: bool | None = None, share: Share | None = None) -> FastAPI:
     """The server over an open data folder, which stays the caller's to close after the server has stopped.
 
     Run it with any ASGI server; `homing serve` does, and sets up logging. Its lifespan must run. `exposed` says that
-    others than this machine can reach it, so that everybody needs a token; by default `server.host` decides. Raises
-    ConfigError where it is exposed and there is no token.
+    others than this machine can reach it, so that everybody needs a token; by default `server.host` decides. `share`
+    says which of several workers this is. Raises ConfigError where it is exposed and there is no token.
     """
     from homing import __version__
 
@@ -68,7 +69,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
             f"{app.settings.server.host} can be reached by others, and there is no token; "
             "create one with `homing tokens create`, or listen on 127.0.0.1"
         )
-    service = Service(app, exposed=exposed)
+    service = Service(app, exposed=exposed, share=share)
     endpoint = mcp_endpoint()
 
     @asynccontextmanager

@@ -22,9 +22,10 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Metrics:
-    """The counters of one server."""
+    """The counters of one server; of one of several workers, whose number every series then has."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Users, worker: int | None = None) -> None:
+        self._worker = worker
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "homing_requests", "Requests by route and status.", ["method", "route", "status"], registry=self._registry
@@ -60,7 +61,15 @@ class Metrics:
 
     def text(self) -> bytes:
         """Everything, in the text format that Prometheus reads."""
-        return generate_latest(self._registry)
+        return generate_latest(self if self._worker is not None else self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """The series with the number of the worker."""
+        for metric in self._registry.collect():
+            metric.samples = [
+                one._replace(labels={**one.labels, "worker": str(self._worker)}) for one in metric.samples
+            ]
+            yield metric
 
 
 class _Queues:

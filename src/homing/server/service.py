@@ -13,8 +13,9 @@ from homing.server.jobs import Jobs
 from homing.server.limits import FileTurns
 from homing.server.metrics import Metrics
 from homing.server.ordering import ordered_work
+from homing.server.shared import Share
 from homing.server.tokens import Tokens
-from homing.server.users import Users, prepare
+from homing.server.users import Users
 
 UPLOADS = 8
 """How many files of one user may wait for their turn; each is in memory until then."""
@@ -24,13 +25,16 @@ QUERIES = logging.getLogger("homing.server.queries")
 class Service:
     """One running server over one `Homing`, which stays the caller's to close."""
 
-    def __init__(self, app: Homing, *, exposed: bool) -> None:
+    def __init__(self, app: Homing, *, exposed: bool, share: Share | None = None) -> None:
+        self.share = share or Share()
         self.app = app
         self.exposed = exposed
         self.tokens = Tokens(app.database)
         self.users = Users(app, most=self.settings.users)
-        self.metrics = Metrics(self.users)
-        self.file_turns = FileTurns(app.settings.files, waiting=UPLOADS, patience=self.settings.patience)
+        self.metrics = Metrics(self.users, self.share.number if self.share.count > 1 else None)
+        self.file_turns = FileTurns(
+            app.settings.files, waiting=UPLOADS, patience=self.settings.patience, share=self.share
+        )
         self.jobs = Jobs(log=JobLog(app.database))
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
@@ -53,7 +57,7 @@ class Service:
 
     def start(self) -> None:
         """Open what requests use; texts and jobs that an earlier server left are taken up."""
-        prepare(self.app)
+        self.users.prepare(self.app)
         self.jobs.resume(partial(ordered_work, self))
 
     def close(self) -> None:
