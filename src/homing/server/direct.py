@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, RootModel, ValidationError
@@ -44,17 +45,18 @@ class Direct:
         if found is None or answer is None or not _has_json(scope):
             await self._app(scope, receive, send)
             return
+        # Whatever becomes of it, it is counted under this.
+        scope["route"] = found.route
         # What reads bodies hands them in whole.
         message = {"type": "http.request"} if scope["method"] in ("GET", "DELETE") else await receive()
         caller = scope.get("state", {}).get("caller")
         made = await asyncio.get_running_loop().run_in_executor(
-            self._threads, copy_context().run, _made, answer, caller, found.names, message.get("body", b"")
+            self._threads, partial(copy_context().run, _made, answer, caller, found.names, message.get("body", b""))
         )
         if made is None:
             await self._app(scope, _again(message, receive), send)
             return
         status, content = made
-        scope["route"] = found.route
         headers = [(b"content-type", JSON), (b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})

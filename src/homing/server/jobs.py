@@ -327,7 +327,7 @@ class Jobs:
                 self._log.release()
             except StoreError as error:
                 log.warning("jobs that are not done wait until their lease is over: %s", error)
-        for job in self.all():
+        for job in list(self._jobs.values()):
             job.cancel()
         self._pool.shutdown(cancel_futures=True)
 
