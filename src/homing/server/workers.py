@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from homing.errors import ConfigError
+from homing.errors import ConfigError, HomingError
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,8 @@ class Supervisor:
 
         try:
             self._work(worker.number, lambda: say(""))
-        except ConfigError as error:
+        except HomingError as error:
+            log.error("worker %d cannot serve: %s", worker.number, error.message)
             say(error.message)
 
     def _end_with_the_other(self) -> None:
