@@ -17,16 +17,20 @@ from typing import Any
 from pydantic import BaseModel, RootModel, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from homing.errors import HomingError
 from homing.operations import OPERATIONS, Operation
 from homing.server.access import Caller
 from homing.server.addresses import Methods
 from homing.server.binding import answer_operation
+from homing.server.failures import failed
+from homing.server.limits import first, whole
 from homing.server.routes.health import health_of
 from homing.server.service import Service
 
 Answer = Callable[[Caller | None, Mapping[str, str], bytes], tuple[int, BaseModel] | None]
 """The status and the answer to a caller, the names in the path and a body; None where the request does not fit."""
 JSON = b"application/json"
+FOR_HEALTH = 2
 
 
 class Direct:
@@ -35,7 +39,9 @@ class Direct:
     def __init__(self, app: ASGIApp, *, service: Service, methods: Methods) -> None:
         self._app = app
         self._methods = methods
-        self._threads = ThreadPoolExecutor(service.settings.concurrent, thread_name_prefix="homing-request")
+        # However many are worked on, there is a thread for who asks how the server does.
+        threads = service.settings.concurrent + FOR_HEALTH
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="homing-request")
         self._answers: dict[str, Answer] = {name: _answering(one) for name, one in OPERATIONS.items()}
         self._answers["health"] = lambda caller, names, body: health_of(service, caller)
 
@@ -48,13 +54,17 @@ class Direct:
         # Whatever becomes of it, it is counted under this.
         scope["route"] = found.route
         # What reads bodies hands them in whole.
-        message = {"type": "http.request"} if scope["method"] in ("GET", "DELETE") else await receive()
+        message: Message = whole(b"") if scope["method"] in ("GET", "DELETE") else await receive()
         caller = scope.get("state", {}).get("caller")
-        made = await asyncio.get_running_loop().run_in_executor(
-            self._threads, partial(copy_context().run, _made, answer, caller, found.names, message.get("body", b""))
-        )
+        work = partial(copy_context().run, _made, answer, caller, found.names, message.get("body", b""))
+        try:
+            made = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except HomingError as error:
+            # Here, and not where everything else is caught: pages of other origins read what is said inside of CORS.
+            await failed(error)(scope, receive, send)
+            return
         if made is None:
-            await self._app(scope, _again(message, receive), send)
+            await self._app(scope, first(message, receive), send)
             return
         status, content = made
         headers = [(b"content-type", JSON), (b"content-length", b"%d" % len(content))]
@@ -72,17 +82,6 @@ def _has_json(scope: Scope) -> bool:
     if scope["method"] in ("GET", "DELETE"):
         return True
     return any(name == b"content-type" and value == JSON for name, value in scope["headers"])
-
-
-def _again(message: Message, receive: Receive) -> Receive:
-    given: Message | None = message
-
-    async def replay() -> Message:
-        nonlocal given
-        first, given = given, None
-        return first if first is not None else await receive()
-
-    return replay
 
 
 def _answering(bound: Operation) -> Answer:

@@ -162,6 +162,23 @@ class RateLimit:
             )
 
 
+def whole(body: bytes) -> Message:
+    """A body that came at once."""
+    return {"type": "http.request", "body": body, "more_body": False}
+
+
+def first(message: Message, receive: Receive) -> Receive:
+    """A message, and then what comes."""
+    given: Message | None = message
+
+    async def replay() -> Message:
+        nonlocal given
+        now, given = given, None
+        return now if now is not None else await receive()
+
+    return replay
+
+
 class BodyLimit:
     """Reads a body whole before anything works on it: at most `most` bytes, in pieces or not.
 
@@ -187,14 +204,7 @@ class BodyLimit:
             raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s; send it again") from None
         if body is None:
             return
-        given: Message | None = {"type": "http.request", "body": body, "more_body": False}
-
-        async def replay() -> Message:
-            nonlocal given
-            message, given = given, None
-            return message if message is not None else await receive()
-
-        await self._app(scope, replay, send)
+        await self._app(scope, first(whole(body), receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
         """The body; None where the caller went away."""
