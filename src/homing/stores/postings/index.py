@@ -99,6 +99,11 @@ class View:
     _norms: dict[int, Scores] = field(default_factory=dict)
 
     @cached_property
+    def spellings(self) -> dict[str, str]:
+        """What unknown words were read as, as far as it was looked up: each leg of a search asks for the same."""
+        return {}
+
+    @cached_property
     def texts(self) -> int:
         """How many texts there are."""
         return sum(one.texts for one in self.parts)
