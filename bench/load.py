@@ -125,11 +125,14 @@ def move_behind_api(alive: Path, dead: Path) -> None:
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(data: Path, *options: str, concurrent: int = 8) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`homing serve` on a free port, and its address."""
     command = [sys.executable, "-c", "from homing.cli.main import run; run()", "serve", "--json", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--log", "none", "--data", str(data)], stdout=subprocess.PIPE, text=True, env=os.environ
+        [*command, "--log", "none", "--data", str(data), *options],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HOMING_SERVER__CONCURRENT": str(concurrent)},
     )
     assert process.stdout is not None
     told = ""

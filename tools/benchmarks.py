@@ -112,6 +112,25 @@ MEASUREMENTS = (
         "`homing serve` asked by many clients without pause, with the bundled model and with one behind a dead API.",
     ),
     Measurement(
+        "server.json",
+        "An answer of the server",
+        "bench/server.py DATA",
+        "Processor time of a request beside the least that a server with the same model could do: FastAPI, the bundled "
+        "model, FTS5 and a matrix of vectors, fused.",
+    ),
+    Measurement(
+        "workers.json",
+        "The server by workers",
+        "bench/server.py DATA --workers 1 2",
+        "Document searches a second by the number of workers, each held to one core, and what a search then costs.",
+    ),
+    Measurement(
+        "start.json",
+        "Starts and memory",
+        "bench/start.py DATA",
+        "Commands of the shell from nothing to the answer, and what a server with much in it holds.",
+    ),
+    Measurement(
         "devices.json", "Devices", "bench/devices.py", "From a sentence to devices and a command, without a model."
     ),
 )

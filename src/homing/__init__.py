@@ -63,7 +63,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("homing")
+        # Reading it takes a millisecond, and every look at /health asks for it.
+        return globals().setdefault(name, version("homing"))
     if name not in _HOMES:
         raise AttributeError(f"module 'homing' has no attribute {name!r}")
     return getattr(import_module(f"homing.{_HOMES[name]}"), "open_app" if name == "open" else name)

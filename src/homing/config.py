@@ -127,6 +127,7 @@ class ServerSettings(Section):
     )
     cert: str = Field("", description="PEM file with a certificate: the server then speaks HTTPS")
     key: str = Field("", description="PEM file with the private key of the certificate")
+    workers: int = Field(1, ge=1, le=256, description="processes that share the port, the data and these limits")
     rate: float = Field(0.0, ge=0, description="requests a second that one token or address may make; 0 is no limit")
     burst: int = Field(50, ge=1, description="requests that may come at once before `rate` counts")
     concurrent: int = Field(8, ge=1, le=1000, description="requests worked on at the same time")

@@ -94,11 +94,11 @@ def named_embedder(settings: Settings, options: AdapterOptions) -> EmbeddingProv
 
 def named_chat(settings: Settings) -> OpenAILLM | OllamaLLM | None:
     """The chat model that reads sentences to the home; None where the settings name none."""
-    from homing.chat import DashScopeLLM, OllamaLLM, OpenAILLM
-
     account, _, model = settings.devices.chat.partition("/")
     if not account:
         return None
+    from homing.chat import DashScopeLLM, OllamaLLM, OpenAILLM
+
     provider = settings.providers.get(account) or (
         ProviderSettings.model_validate({"type": "ollama", "base_url": settings.embedding.local.base_url})
         if account == "ollama"

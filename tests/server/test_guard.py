@@ -73,6 +73,9 @@ def test_an_origin_that_the_settings_allow_may_call(open_client: TestClient) -> 
     origin = {"origin": "https://app.example"}
     answer = open_client.post("/memory/recall", json=RECALL, headers=origin)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://app.example")
+    # What is wrong is said to its page as well.
+    missing = open_client.get("/documents/novel/ch9", headers=origin)
+    assert (missing.status_code, missing.headers["access-control-allow-origin"]) == (404, "https://app.example")
     asked = open_client.options("/search", headers={**origin, "access-control-request-method": "POST"})
     assert asked.status_code == 200
     other = open_client.post("/memory/recall", json=RECALL, headers={"origin": "https://evil.example"})

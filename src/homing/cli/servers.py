@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +47,9 @@ def run_server(
     ] = None,
     cert: Annotated[str | None, typer.Option(help="A certificate (PEM): serve HTTPS with it and --key.")] = None,
     key: Annotated[str | None, typer.Option(help="The private key (PEM) of the certificate.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="How many processes serve the same port and data; each uses one core.", min=1)
+    ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
     log: Annotated[str, typer.Option(help="json, text, none, or auto: text on a terminal, else json.")] = "auto",
     log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log what people search for.")] = False,
@@ -59,26 +63,34 @@ def run_server(
     """
     from homing.app import open_app
     from homing.config import load
-    from homing.server.running import serve
+    from homing.server.running import serve, serve_by_workers
 
     _log_to_stderr(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
-    given |= {"cert": cert, "key": key}
+    given |= {"cert": cert, "key": key, "workers": workers}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
-    with open_app(data, settings=settings) as app:
+    settings = settings if data is None else settings.model_copy(update={"data": data})
 
-        def started(address: str) -> None:
-            if json:
-                print_json(_served(app, address))
-                sys.stdout.flush()
-            else:
-                _greet(_served(app, address))
-            if open_page:
-                import webbrowser
+    def started(app: Homing, address: str) -> None:
+        if json:
+            print_json(_served(app, address))
+            sys.stdout.flush()
+        else:
+            _greet(_served(app, address))
+        if open_page:
+            import webbrowser
 
-                webbrowser.open(address)
+            webbrowser.open(address)
 
-        serve(app, on_start=started)
+    def started_workers(address: str) -> None:
+        with open_app(settings=settings) as app:
+            started(app, address)
+
+    if settings.server.workers > 1:
+        serve_by_workers(settings, on_start=started_workers)
+        return
+    with open_app(settings=settings) as app:
+        serve(app, on_start=partial(started, app))
         if not json:
             note("Stopping: embedding the texts that still wait …")
 

@@ -10,6 +10,7 @@ import time
 from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +60,8 @@ class Cached(Wrapper):
     cannot be written costs a warning and the speed, never an answer.
 
     `by_kind` says whether the provider embeds queries differently from documents; where it does not, pass False and a
-    query finds what a document left. Nothing is kept of a call that fails.
+    query finds what a document left, and is itself kept in memory only: embedding it again costs less than writing it.
+    Nothing is kept of a call that fails. Who asks for a query that is being embedded waits for that.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Cached(Wrapper):
         self._file = VectorCache(path, max_bytes=max_bytes)
         self._memory = _RecentRows(memory_bytes)
         self._by_kind = by_kind
+        self._lock = threading.Lock()
+        self._under_way: dict[bytes, Future[dict[bytes, Vector]]] = {}
 
     def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         """One row per text, from memory, from the file, or from the provider, which gets each missing text once."""
@@ -85,7 +89,7 @@ class Cached(Wrapper):
         if missing := _without(keys, texts, rows):
             rows |= self._from_file(list(missing))
         if missing := _without(keys, texts, rows):
-            rows |= self._from_provider(missing, kind)
+            rows |= self._from_provider(missing, kind) if kind == "document" else self._once(missing, kind)
         matrix = np.empty((len(keys), self.dimensions), dtype=np.float32)
         for position, key in enumerate(keys):
             matrix[position] = rows[key]
@@ -115,6 +119,24 @@ class Cached(Wrapper):
         self._memory.put(rows)
         return rows
 
+    def _once(self, missing: Mapping[bytes, str], kind: Kind) -> dict[bytes, Vector]:
+        """What the provider answers, or is about to answer to somebody else: several sources are asked one question."""
+        key = b"".join(missing)
+        with self._lock:
+            mine = key not in self._under_way
+            answer = self._under_way.setdefault(key, Future())
+        if not mine:
+            return answer.result()
+        try:
+            answer.set_result(self._from_provider(missing, kind))
+        except BaseException as error:
+            answer.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[key]
+        return answer.result()
+
     def _from_provider(self, missing: Mapping[bytes, str], kind: Kind) -> dict[bytes, Vector]:
         answer = self._provider.embed(list(missing.values()), kind=kind)
         if answer.ndim != 2 or len(answer) != len(missing):
@@ -126,7 +148,8 @@ class Cached(Wrapper):
             )
         rows = {key: row.copy() for key, row in zip(missing, answer, strict=True)}
         self._memory.put(rows)
-        self._file.put({key: pack(row) for key, row in rows.items()})
+        if kind == "document" or self._by_kind:
+            self._file.put({key: pack(row) for key, row in rows.items()})
         return rows
 
 

@@ -6,7 +6,9 @@ Patterns overlap where names may hold slashes. The one that is declared first ow
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, HTTPException, Request
@@ -15,6 +17,9 @@ from starlette.convertors import PathConvertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from homing.errors import InvalidArgument
+
+REMEMBERED = 1024
+"""Paths whose routes are remembered: many are asked for again and again."""
 
 
 class NameConvertor(PathConvertor):
@@ -35,12 +40,21 @@ class Addresses:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            address = scope.get("raw_path", b"") + b"?" + scope.get("query_string", b"")
+            address: bytes = scope.get("raw_path", b"") + b"?" + scope.get("query_string", b"")
             try:
-                unquote_to_bytes(address).decode()
+                if b"%" in address or not address.isascii():
+                    unquote_to_bytes(address).decode()
             except UnicodeDecodeError:
                 raise InvalidArgument("the address is not UTF-8; percent-encode names in it as UTF-8") from None
         await self._app(scope, receive, send)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A route, and the names that a path has in its pattern."""
+
+    route: APIRoute
+    names: Mapping[str, str]
 
 
 class Methods:
@@ -48,11 +62,23 @@ class Methods:
 
     def __init__(self, routers: Iterable[APIRouter]) -> None:
         self._routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+        self._found = lru_cache(REMEMBERED)(self._look_up)
 
     def of(self, path: str) -> list[str]:
         """The methods that a path can be called with, by name; none where nothing is there."""
+        return sorted(self._found(path))
+
+    def route(self, path: str, method: str) -> Place | None:
+        """What answers a path that is called with a method."""
+        return self._found(path).get(method)
+
+    def _look_up(self, path: str) -> dict[str, Place]:
         owner = next((route.path for route in self._routes if route.path_regex.match(path)), None)
-        return sorted({method for route in self._routes if route.path == owner for method in route.methods or ()})
+        found: dict[str, Place] = {}
+        for route in self._routes:
+            if route.path == owner and (match := route.path_regex.match(path)):
+                found = dict.fromkeys(route.methods or (), Place(route, match.groupdict())) | found
+        return found
 
 
 async def check_method(request: Request) -> None:

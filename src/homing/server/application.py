@@ -21,6 +21,7 @@ from homing.errors import ConfigError, HomingError
 from homing.server.addresses import Addresses, Methods, check_method
 from homing.server.authentication import PAGE, PAGE_FOLDER, PUBLIC, Authentication
 from homing.server.binding import operations_router
+from homing.server.direct import Direct
 from homing.server.failures import answer_failure, answer_http, answer_invalid, errors_of
 from homing.server.limits import BodyLimit, ConcurrencyLimit
 from homing.server.log_lines import HEADER
@@ -31,6 +32,7 @@ from homing.server.request_log import RequestLog
 from homing.server.routes import files, health, ipc, jobs, page
 from homing.server.routes.map import router as map_router
 from homing.server.service import Service
+from homing.server.shared import Share
 from homing.server.tokens import Tokens
 
 ROUTERS = (
@@ -52,12 +54,12 @@ BEARER = HTTPBearer(
 """For the description of the API; who may come in is decided before any route is reached."""
 
 
-def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
+def create_app(app: Homing, *, exposed: bool | None = None, share: Share | None = None) -> FastAPI:
     """The server over an open data folder, which stays the caller's to close after the server has stopped.
 
     Run it with any ASGI server; `homing serve` does, and sets up logging. Its lifespan must run. `exposed` says that
-    others than this machine can reach it, so that everybody needs a token; by default `server.host` decides. Raises
-    ConfigError where it is exposed and there is no token.
+    others than this machine can reach it, so that everybody needs a token; by default `server.host` decides. `share`
+    says which of several workers this is. Raises ConfigError where it is exposed and there is no token.
     """
     from homing import __version__
 
@@ -68,7 +70,7 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
             f"{app.settings.server.host} can be reached by others, and there is no token; "
             "create one with `homing tokens create`, or listen on 127.0.0.1"
         )
-    service = Service(app, exposed=exposed)
+    service = Service(app, exposed=exposed, share=share)
     endpoint = mcp_endpoint(service.stopping.is_set)
 
     @asynccontextmanager
@@ -99,12 +101,13 @@ def create_app(app: Homing, *, exposed: bool | None = None) -> FastAPI:
         served.include_router(router, dependencies=[] if router in OPEN else [Depends(BEARER)])
     openai = openai_router(app)
     served.include_router(openai, dependencies=[Depends(BEARER)])
-    served.state.methods = Methods((*ROUTERS, openai))
+    methods = served.state.methods = Methods((*ROUTERS, openai))
     served.router.routes.append(Route("/mcp", endpoint=endpoint, include_in_schema=False))
     served.add_exception_handler(HomingError, answer_failure)
     served.add_exception_handler(RequestValidationError, answer_invalid)
     served.add_exception_handler(HTTPException, answer_http)
     # The last to be added is the first to see a request.
+    served.add_middleware(Direct, service=service, methods=methods)
     served.add_middleware(ConcurrencyLimit, settings=settings, metrics=service.metrics, exempt=_lasts_or_is_light)
     served.add_middleware(BodyLimit, most=settings.max_body, seconds=settings.body_timeout)
     served.add_middleware(Addresses)

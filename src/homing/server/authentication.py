@@ -31,7 +31,7 @@ class Authentication:
         self._app = app
         self._service = service
         settings = service.settings
-        self._rate = RateLimit(settings.rate, settings.burst)
+        self._rate = RateLimit(settings.rate, settings.burst, folder=service.share.folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

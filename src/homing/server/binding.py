@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Path, Query
 from fastapi import Body as Payload
-from pydantic import RootModel, TypeAdapter, create_model
+from pydantic import BaseModel, RootModel, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
 
 from homing.operations import OPERATIONS, Operation
@@ -54,7 +54,7 @@ def _endpoint(bound: Operation, method: str, path: str) -> Callable[..., Any]:
     parameters = _parameters(bound.input, method, dict(NAMED.findall(path)))
 
     def endpoint(caller: Caller, **given: Any) -> Any:
-        return _answer(bound, caller, _asked(bound.input, given))
+        return answer_operation(bound, caller, _asked(bound.input, given))
 
     caller = inspect.Parameter("caller", inspect.Parameter.KEYWORD_ONLY, annotation=NEEDED[bound.scope])
     endpoint.__signature__ = inspect.Signature([*parameters, caller])  # type: ignore[attr-defined]
@@ -109,12 +109,13 @@ def _asked(kind: type[Any], given: dict[str, Any]) -> Any:
         return kind(given[BODY])
     body = given.pop(BODY, None)
     if body is not None:
-        given |= {name: getattr(body, name) for name in type(body).model_fields}
+        given |= {name: getattr(body, name) for name in body.model_fields_set}
     # Every part was checked on its way in.
     return kind.model_construct(**given)
 
 
-def _answer(bound: Operation, caller: Caller, asked: Any) -> Any:
+def answer_operation(bound: Operation, caller: Caller, asked: Any) -> BaseModel:
+    """What an operation answers a caller, or the job that it has become."""
     if (query := getattr(asked, "query", None) or getattr(asked, "text", None)) and bound.scope == "read":
         caller.service.log_query(query)
     if bound.job is not None:

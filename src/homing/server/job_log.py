@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,12 @@ STEPS: tuple[Step, ...] = (
         done INT64 NOT NULL, total INT64 NOT NULL, result TEXT NOT NULL, error TEXT NOT NULL, created FLOAT64 NOT NULL,
         ended FLOAT64, holder TEXT NOT NULL, seen FLOAT64 NOT NULL)
     """,
+    "ALTER TABLE jobs ADD COLUMN cancelled INT64 NOT NULL DEFAULT 0",
 )
 COLUMNS = (
     "id, kind, subject, user_name, shared, operation, input, scope, state, done, total, result, error, created, ended"
 )
+OPEN = "state IN ('waiting', 'running')"
 LEASE = 600.0
 """Seconds without a sign of life after which a job of another machine is taken for abandoned."""
 
@@ -51,6 +53,10 @@ class LoggedJob:
     order: Order | None
 
 
+Check = Callable[[Sequence[LoggedJob]], None]
+"""Looks at the jobs that are under way; raises where there may not be another one."""
+
+
 class JobLog:
     """The jobs of all servers on one database."""
 
@@ -59,8 +65,8 @@ class JobLog:
         self._database = database
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{id(self)}"
 
-    def begin(self, view: JobView, *, shared: bool, order: Order | None) -> None:
-        """Write a new job down."""
+    def begin(self, view: JobView, *, shared: bool, order: Order | None, check: Check | None = None) -> None:
+        """Write a new job down, if `check` does not refuse it beside those that are under way, here or elsewhere."""
         wanted = order or Order("", "", "read")
         values = (
             view.id,
@@ -74,6 +80,8 @@ class JobLog:
         )
 
         def work(transaction: Transaction) -> None:
+            if check is not None:
+                check([_read(row) for row in transaction.rows(f"SELECT {COLUMNS} FROM jobs WHERE {OPEN}")])
             transaction.rows(
                 f"INSERT INTO jobs({COLUMNS}, holder, seen) "
                 "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, '', '', $10, NULL, $11, $12)",
@@ -84,7 +92,7 @@ class JobLog:
                 transaction.now(),
             )
 
-        self._database.write(work)
+        self._database.write(work, COMPONENT)
 
     def update(self, view: JobView) -> None:
         """Write down how a job of ours stands; one that somebody else took over is left alone."""
@@ -106,6 +114,34 @@ class JobLog:
 
         self._database.write(work)
 
+    def find(self, job: str) -> LoggedJob | None:
+        """A job of whichever server; None where there is none."""
+        found = self._database.read(lambda tx: tx.rows(f"SELECT {COLUMNS} FROM jobs WHERE id = $1", job))
+        return _read(found[0]) if found else None
+
+    def all(self, ended: int) -> list[LoggedJob]:
+        """What is under way on all servers, and the latest that ended, the newest first."""
+        found = self._database.read(
+            lambda tx: (
+                tx.rows(f"SELECT {COLUMNS} FROM jobs WHERE {OPEN}")
+                + tx.rows(
+                    f"SELECT {COLUMNS} FROM jobs WHERE ended IS NOT NULL ORDER BY created DESC, id LIMIT $1", ended
+                )
+            )
+        )
+        return sorted(map(_read, found), key=lambda one: one.fields["created"], reverse=True)
+
+    def cancel(self, job: str) -> None:
+        """Ask the server that is at a job to stop it."""
+        self._database.write(
+            lambda tx: tx.rows(f"UPDATE jobs SET cancelled = 1 WHERE id = $1 AND {OPEN}", job), COMPONENT
+        )
+
+    def cancelled(self) -> list[str]:
+        """The jobs of ours that somebody asked to stop."""
+        sql = f"SELECT id FROM jobs WHERE holder = $1 AND cancelled = 1 AND {OPEN}"
+        return [one for (one,) in self._database.read(lambda tx: tx.rows(sql, self._holder))]
+
     def release(self) -> None:
         """Leave what is not done to the next server."""
         self._database.write(
@@ -117,9 +153,7 @@ class JobLog:
 
         def work(transaction: Transaction) -> list[LoggedJob]:
             now = transaction.now()
-            open_jobs = transaction.rows(
-                f"SELECT {COLUMNS}, holder, seen FROM jobs WHERE state IN ('waiting', 'running') ORDER BY created, id"
-            )
+            open_jobs = transaction.rows(f"SELECT {COLUMNS}, holder, seen FROM jobs WHERE {OPEN} ORDER BY created, id")
             # A time ahead of ours was written before the clock was set back.
             left = [
                 row for *row, holder, seen in open_jobs if not holder or abs(now - seen) > LEASE or is_gone(str(holder))

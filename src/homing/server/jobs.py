@@ -7,14 +7,14 @@ import secrets
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from homing.errors import Canceled, Conflict, HomingError, Interrupted, NotFound, Overloaded, StoreError
-from homing.server.job_log import JobLog, Order
+from homing.server.job_log import JobLog, LoggedJob, Order
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,8 @@ EVENTS_KEPT = 200
 """Events of a job that a stream which was cut can ask for again."""
 LOGGED_EVERY = 1.0
 """Seconds between two times that the progress of a job is written down."""
+WATCH_EVERY = 0.5
+"""Seconds between two looks at whether a job is to stop."""
 PROGRESS_EVERY = 0.1
 """Seconds between two events about progress: people do not read faster."""
 
@@ -173,6 +175,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._queues: dict[str, deque[tuple[Job, Work]]] = {}
+        self._watching: threading.Thread | None = None
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="homing-job")
 
     def submit(
@@ -193,25 +196,33 @@ class Jobs:
         """
         job = Job(JobView(secrets.token_hex(8), kind, subject, user), shared=shared)
         with self._lock:
-            under_way = [one for one in self._jobs.values() if not one.ended]
-            for one in under_way:
-                same = (one.view.kind, one.view.subject) == (kind, subject)
-                if same and (shared or one.view.user == user):
-                    raise Conflict(
-                        f"this is being done already; follow it at /jobs/{one.view.id}", details={"job": one.view.id}
-                    )
-            if len(under_way) >= self._most:
-                raise Overloaded(f"{len(under_way)} jobs are waiting already; come back later", retry_after=10)
-            alike = sum((one.view.kind, one.view.user) == (kind, user) for one in under_way)
-            if at_once is not None and alike >= at_once:
-                raise Overloaded(f"{alike} of your {kind}s are waiting already; come back later", retry_after=10)
-            if self._log is not None:
-                self._log.begin(job.view, shared=shared, order=order)
+            if self._log is None:
+                self._check(job, [one.view for one in self._jobs.values() if not one.ended], at_once)
+            else:
+                # One that ended a moment ago may not be written down as such yet.
+                ended_here = {key for key, one in self._jobs.items() if one.ended}
+
+                def check(logged: Sequence[LoggedJob]) -> None:
+                    views = [JobView(**one.fields) for one in logged if one.fields["id"] not in ended_here]
+                    self._check(job, views, at_once)
+
+                self._log.begin(job.view, shared=shared, order=order, check=check)
             self._begin(job, work, in_turn=at_once is not None)
             ended = [key for key, one in self._jobs.items() if one.ended]
             for key in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[key]
         return job
+
+    def _check(self, job: Job, under_way: Sequence[JobView], at_once: int | None) -> None:
+        kind, subject, user = job.view.kind, job.view.subject, job.view.user
+        for one in under_way:
+            if (one.kind, one.subject) == (kind, subject) and (job.shared or one.user == user):
+                raise Conflict(f"this is being done already; follow it at /jobs/{one.id}", details={"job": one.id})
+        if len(under_way) >= self._most:
+            raise Overloaded(f"{len(under_way)} jobs are waiting already; come back later", retry_after=10)
+        alike = sum((one.kind, one.user) == (kind, user) for one in under_way)
+        if at_once is not None and alike >= at_once:
+            raise Overloaded(f"{alike} of your {kind}s are waiting already; come back later", retry_after=10)
 
     def resume(self, work_of: Callable[[Order, str], Work]) -> int:
         """Take up what earlier servers left; returns how many jobs. `work_of` makes the work of an order of a user."""
@@ -231,6 +242,9 @@ class Jobs:
         self._jobs[job.view.id] = job
         if self._log is not None:
             job.listen(_Logged(job, self._log).happened)
+            if self._watching is None:
+                self._watching = threading.Thread(target=self._watch, name="homing-job-watch", daemon=True)
+                self._watching.start()
         if not in_turn:
             self._pool.submit(job.run, work)
             return
@@ -260,17 +274,51 @@ class Jobs:
         )
 
     def all(self) -> list[Job]:
-        """Every job that is remembered, the newest first."""
+        """Every job that is remembered, the newest first; with a log, those of other servers as well."""
         with self._lock:
-            return list(reversed(self._jobs.values()))
+            own = list(reversed(self._jobs.values()))
+        if self._log is None:
+            return own
+        ours = {one.view.id for one in own}
+        others = [_elsewhere(one) for one in self._log.all(self._kept) if one.fields["id"] not in ours]
+        return sorted([*own, *others], key=lambda one: one.view.created, reverse=True)
 
     def get(self, job_id: str) -> Job:
-        """The job with that id."""
+        """The job with that id; one that another server is at as it is now, and `own` tells which that is."""
         with self._lock:
             found = self._jobs.get(job_id)
+        if found is None and self._log is not None and (logged := self._log.find(job_id)) is not None:
+            return _elsewhere(logged)
         if found is None:
             raise self.unknown(job_id)
         return found
+
+    def own(self, job: Job) -> bool:
+        """Whether this server is at a job, or was."""
+        with self._lock:
+            return job.view.id in self._jobs
+
+    def cancel(self, job: Job) -> None:
+        """Ask a job to stop, whichever server is at it."""
+        if self.own(job) or self._log is None:
+            job.cancel()
+        else:
+            self._log.cancel(job.view.id)
+
+    def _watch(self) -> None:
+        """Stop those of our jobs that were asked to stop elsewhere, while there are any."""
+        assert self._log is not None
+        while True:
+            time.sleep(WATCH_EVERY)
+            with self._lock:
+                if all(one.ended for one in self._jobs.values()):
+                    self._watching = None
+                    return
+            try:
+                for name in self._log.cancelled():
+                    self._jobs[name].cancel()
+            except StoreError as error:
+                log.warning("cannot see whether a job is to stop: %s", error)
 
     def close(self) -> None:
         """Stop what is under way and wait for that; with a log, the next server goes on with it."""
@@ -279,9 +327,13 @@ class Jobs:
                 self._log.release()
             except StoreError as error:
                 log.warning("jobs that are not done wait until their lease is over: %s", error)
-        for job in self.all():
+        for job in list(self._jobs.values()):
             job.cancel()
         self._pool.shutdown(cancel_futures=True)
+
+
+def _elsewhere(logged: LoggedJob) -> Job:
+    return Job(JobView(**logged.fields), shared=logged.shared)
 
 
 class _Logged:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from homing.config import FileSettings, ServerSettings
 from homing.errors import BodyTooLarge, Overloaded, RequestTimeout, TooManyRequests
 from homing.server.metrics import Metrics
+from homing.server.shared import Buckets, Share, Slots
+
+LOOK_UP = 0.05
+"""Seconds between two looks at whether another worker has given a place back."""
 
 
 class ConcurrencyLimit:
@@ -46,7 +50,8 @@ class ConcurrencyLimit:
         async def taken(message: Message) -> None:
             # Who does not read the answer gives the place back.
             try:
-                await asyncio.wait_for(send(message), self._settings.body_timeout)
+                async with asyncio.timeout(self._settings.body_timeout):
+                    await send(message)
             except TimeoutError:
                 raise RequestTimeout("the answer was not read in time; ask again") from None
 
@@ -79,10 +84,11 @@ class ConcurrencyLimit:
 class FileTurns:
     """`at_once` files are read at the same time, `per_user` of one user among them, and `waiting` of that user wait.
 
-    So who sends many files that take long to read keeps nobody else from being served.
+    So who sends many files that take long to read keeps nobody else from being served, by whichever worker.
     """
 
-    def __init__(self, settings: FileSettings, *, waiting: int, patience: float) -> None:
+    def __init__(self, settings: FileSettings, *, waiting: int, patience: float, share: Share) -> None:
+        self._share = share
         self._settings = settings
         self._patience = patience
         self._waiting = waiting
@@ -102,6 +108,11 @@ class FileTurns:
                     async with asyncio.timeout(self._patience):
                         await held.enter_async_context(own)
                         await held.enter_async_context(self._places)
+                        for name, count in (
+                            (f"files of {user}", self._settings.per_user),
+                            ("files", self._settings.at_once),
+                        ):
+                            held.callback(await _taken(self._share.slots(name, count)))
                 except TimeoutError:
                     raise Overloaded(
                         f"other files are being read for more than {self._patience:g} s; come back later", retry_after=5
@@ -113,36 +124,59 @@ class FileTurns:
                 self._users[user] = own, inside - 1
 
 
-MAX_CALLERS = 10_000
+async def _taken(slots: Slots) -> Callable[[], object]:
+    """Wait for a place among those of all workers; returns what gives it back."""
+    while (place := slots.take()) is None and not slots.alone:
+        await asyncio.sleep(LOOK_UP)
+    return lambda: None if place is None else place.release()
 
 
 class RateLimit:
-    """`rate` requests a second for each caller, after `burst` at once; 0 is no limit. For one event loop."""
+    """`rate` requests a second for each caller, after `burst` at once; 0 is no limit.
 
-    def __init__(self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    For one event loop, or for those of all processes that have a folder in common.
+    """
+
+    def __init__(
+        self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic, folder: Path | None = None
+    ) -> None:
         self._rate = rate
         self._burst = float(burst)
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets = Buckets(folder) if rate else None
 
     def take(self, caller: str) -> None:
         """Counts a request. Raises TooManyRequests with the seconds until the next one is served."""
-        if not self._rate:
+        if self._buckets is None:
             return
-        now = self._clock()
-        left, before = self._buckets.get(caller, (self._burst, now))
-        left = min(self._burst, left + (now - before) * self._rate)
-        served = left >= 1
-        self._buckets[caller] = (left - 1 if served else left, now)
-        self._buckets.move_to_end(caller)
-        # Who was forgotten begins with a full bucket, as one that was idle for so long has anyway.
-        while len(self._buckets) > MAX_CALLERS:
-            self._buckets.popitem(last=False)
+        with self._buckets.of(caller) as bucket:
+            now = self._clock()
+            left = self._burst if bucket.left is None else bucket.left + (now - bucket.at) * self._rate
+            left = min(self._burst, left)
+            served = left >= 1
+            bucket.left, bucket.at = left - 1 if served else left, now
         if not served:
             wait = (1 - left) / self._rate
             raise TooManyRequests(
                 f"at most {self._rate:g} requests a second are served; come back in {wait:.2g} s", retry_after=wait
             )
+
+
+def whole(body: bytes) -> Message:
+    """A body that came at once."""
+    return {"type": "http.request", "body": body, "more_body": False}
+
+
+def first(message: Message, receive: Receive) -> Receive:
+    """A message, and then what comes."""
+    given: Message | None = message
+
+    async def replay() -> Message:
+        nonlocal given
+        now, given = given, None
+        return now if now is not None else await receive()
+
+    return replay
 
 
 class BodyLimit:
@@ -164,19 +198,13 @@ class BodyLimit:
         if length.isdigit() and int(length) > self._most:
             raise self._too_large()
         try:
-            body = await asyncio.wait_for(self._read(receive), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                body = await self._read(receive)
         except TimeoutError:
             raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s; send it again") from None
         if body is None:
             return
-        given: Message | None = {"type": "http.request", "body": body, "more_body": False}
-
-        async def replay() -> Message:
-            nonlocal given
-            message, given = given, None
-            return message if message is not None else await receive()
-
-        await self._app(scope, replay, send)
+        await self._app(scope, first(whole(body), receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
         """The body; None where the caller went away."""

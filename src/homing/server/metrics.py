@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,10 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Metrics:
-    """The counters of one server."""
+    """The counters of one server; of one of several workers, whose number every series then has."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Users, worker: int | None = None) -> None:
+        self._worker = worker
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "homing_requests", "Requests by route and status.", ["method", "route", "status"], registry=self._registry
@@ -40,13 +42,18 @@ class Metrics:
         )
         self.working = Gauge("homing_requests_working", "Requests being worked on.", registry=self._registry)
         self.waiting = Gauge("homing_requests_waiting", "Requests waiting for their turn.", registry=self._registry)
+        self._series = cache(self._labelled)
         self._registry.register(_Queues(users))
         self._registry.register(_Models(users))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered. `route` is the pattern, not the path: paths hold people's names for things."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._latency.labels(method, route).observe(seconds)
+        count, latency = self._series(method, route, status)
+        count.inc()
+        latency.observe(seconds)
+
+    def _labelled(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(method, route, str(status)), self._latency.labels(method, route)
 
     def on_search(self, source: str, mode: Mode, degraded: bool) -> None:
         """Counts a search of whatever door it came through."""
@@ -54,7 +61,15 @@ class Metrics:
 
     def text(self) -> bytes:
         """Everything, in the text format that Prometheus reads."""
-        return generate_latest(self._registry)
+        return generate_latest(self if self._worker is not None else self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """The series with the number of the worker."""
+        for metric in self._registry.collect():
+            metric.samples = [
+                one._replace(labels={**one.labels, "worker": str(self._worker)}) for one in metric.samples
+            ]
+            yield metric
 
 
 class _Queues:

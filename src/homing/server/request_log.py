@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from homing.errors import HomingError
@@ -16,17 +16,22 @@ from homing.server.metrics import Metrics
 log = logging.getLogger(__name__)
 ACCESS = logging.getLogger("homing.server.access")
 
-SECURITY = {
-    "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-}
+SECURITY = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+        b"form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
 """On every answer: a page of ours runs nothing but what we serve, and no other site may embed it."""
+NO_STORE = (b"cache-control", b"no-store")
+NAMED = HEADER.encode()
 
 
 class RequestLog:
@@ -49,12 +54,15 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[HEADER] = name
-                for key, value in SECURITY.items():
-                    headers.setdefault(key, value)
-                if scope["path"] != "/" and not scope["path"].startswith("/page/"):
-                    headers.setdefault("cache-control", "no-store")
+                given = message.get("headers", ())
+                named = {key for key, _ in given}
+                cached = scope["path"] == "/" or scope["path"].startswith("/page/")
+                added = SECURITY if cached else (*SECURITY, NO_STORE)
+                message["headers"] = [
+                    *(one for one in given if one[0] != NAMED),
+                    (NAMED, name.encode()),
+                    *(one for one in added if one[0] not in named),
+                ]
             await send(message)
 
         try:

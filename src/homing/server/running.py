@@ -10,6 +10,8 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
 import uvicorn
@@ -17,12 +19,13 @@ from fastapi import FastAPI
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from homing.app import Homing
-from homing.config import ServerSettings
+from homing.config import ServerSettings, Settings
 from homing.errors import ConfigError, HomingError
 from homing.server.application import create_app
 from homing.server.front_door import front_door
 from homing.server.service import Service
-from homing.server.users import prepare
+from homing.server.shared import Share
+from homing.server.workers import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -41,19 +44,49 @@ def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
     the caller's: a signal that comes again meanwhile ends the process, and what waited is on disk. Raises ConfigError.
     """
     settings = app.settings.server
+    with _listen(settings.host, settings.port) as listener:
+        _serve(app, listener, lambda: on_start(_address(settings, listener)), Share())
+
+
+def serve_by_workers(settings: Settings, *, on_start: Callable[[str], None]) -> None:
+    """The same by `server.workers` processes, which share the port, the data folder and the limits.
+
+    Each opens the folder for itself, so it must not be open here. They embed what waits before they end.
+    """
+    server = settings.server
+    if server.workers > server.concurrent:
+        raise ConfigError(
+            f"{server.workers} workers cannot share {server.concurrent} requests at the same time; "
+            "raise server.concurrent, or use fewer workers"
+        )
+    with TemporaryDirectory(prefix="homing-workers-") as folder, _listen(server.host, server.port) as listener:
+
+        def work(number: int, tell_started: Callable[[], None]) -> None:
+            share = Share(number, server.workers, Path(folder))
+            with Homing(_shared(settings, share)) as app:
+                _serve(app, listener, tell_started, share)
+
+        Supervisor(server.workers, work).run(lambda: on_start(_address(server, listener)))
+
+
+def _shared(settings: Settings, share: Share) -> Settings:
+    """The settings of one worker: its part of what all of them may take."""
+    divided = ("concurrent", "waiting", "connections", "connections_per_address", "users")
+    parts = {name: share.of(getattr(settings.server, name)) for name in divided}
+    return settings.model_copy(update={"server": settings.server.model_copy(update=parts)})
+
+
+def _serve(app: Homing, listener: socket.socket, tell_started: Callable[[], None], share: Share) -> None:
     # Requests share the cores among them. Where each product of matrices took all of them as well, threads would spend
     # more time waiting for each other than computing: finding a skill then costs twice as much.
     threadpool_limits(1, user_api="blas")
     gc.set_threshold(ALLOCATIONS)
-    served = create_app(app)
-    prepare(app)
-    listener = _listen(settings.host, settings.port)
-    address = _address(settings.host, listener.getsockname()[1], secure=bool(settings.cert))
-    config = configured(served, settings)
-    server = _Server(config, served.state.service, lambda: on_start(address))
+    served = create_app(app, share=share)
+    served.state.service.users.prepare(app)
+    server = _Server(configured(served, app.settings.server), served.state.service, tell_started)
     # The first to ask should not wait for a model and a library to load.
     threading.Thread(target=_warm_up, args=(app,), name="homing-warm-up", daemon=True).start()
-    with listener, _signals_only_stop_the_server():
+    with _signals_only_stop_the_server():
         server.run([listener])
 
 
@@ -114,7 +147,8 @@ class _Server(uvicorn.Server):
 @contextmanager
 def _signals_only_stop_the_server() -> Iterator[None]:
     """The web server raises the signal that stopped it again when it has stopped; what is left to do comes after."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    # Not SIG_IGN, which would also discard one that came before anybody listened.
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
@@ -133,7 +167,7 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _address(host: str, port: int, *, secure: bool) -> str:
+def _address(settings: ServerSettings, listener: socket.socket) -> str:
     everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-    name = everywhere.get(host, host)
-    return f"http{'s' * secure}://{f'[{name}]' if ':' in name else name}:{port}/"
+    name, port = everywhere.get(settings.host, settings.host), listener.getsockname()[1]
+    return f"http{'s' * bool(settings.cert)}://{f'[{name}]' if ':' in name else name}:{port}/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from functools import partial
+from functools import cached_property, partial
 
 from homing.app import Homing
 from homing.config import ServerSettings
@@ -13,8 +13,9 @@ from homing.server.jobs import Jobs
 from homing.server.limits import FileTurns
 from homing.server.metrics import Metrics
 from homing.server.ordering import ordered_work
+from homing.server.shared import Share
 from homing.server.tokens import Tokens
-from homing.server.users import Users, prepare
+from homing.server.users import Users
 
 UPLOADS = 8
 """How many files of one user may wait for their turn; each is in memory until then."""
@@ -24,13 +25,16 @@ QUERIES = logging.getLogger("homing.server.queries")
 class Service:
     """One running server over one `Homing`, which stays the caller's to close."""
 
-    def __init__(self, app: Homing, *, exposed: bool) -> None:
+    def __init__(self, app: Homing, *, exposed: bool, share: Share | None = None) -> None:
+        self.share = share or Share()
         self.app = app
         self.exposed = exposed
         self.tokens = Tokens(app.database)
         self.users = Users(app, most=self.settings.users)
-        self.metrics = Metrics(self.users)
-        self.file_turns = FileTurns(app.settings.files, waiting=UPLOADS, patience=self.settings.patience)
+        self.metrics = Metrics(self.users, self.share.number if self.share.count > 1 else None)
+        self.file_turns = FileTurns(
+            app.settings.files, waiting=UPLOADS, patience=self.settings.patience, share=self.share
+        )
         self.jobs = Jobs(log=JobLog(app.database))
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
@@ -40,14 +44,20 @@ class Service:
         """How to listen, and what to take from one caller."""
         return self.app.settings.server
 
+    @cached_property
+    def unusual_folder(self) -> str | None:
+        """The data folder, where a command without `--data` would use another one."""
+        folder = self.app.settings.data.absolute()
+        return None if folder == type(self.app.settings)().data.absolute() else str(folder)
+
     @property
     def needs_token(self) -> bool:
         """Whether callers must say who they are: always where others can reach the server, else if it has tokens."""
-        return self.exposed or bool(self.tokens.all())
+        return self.exposed or bool(self.tokens)
 
     def start(self) -> None:
         """Open what requests use; texts and jobs that an earlier server left are taken up."""
-        prepare(self.app)
+        self.users.prepare(self.app)
         self.jobs.resume(partial(ordered_work, self))
 
     def close(self) -> None:

@@ -89,6 +89,9 @@ class Tokens:
         [row] = self._database.write(work, scope=COMPONENT)
         return NewToken(Token(*row), f"{PREFIX}_{token_id}_{secret}")
 
+    def __bool__(self) -> bool:
+        return bool(self._read())
+
     def all(self) -> list[Token]:
         """All of them, the oldest first."""
         return sorted((token for _, token in self._read().values()), key=lambda one: (one.created, one.id))

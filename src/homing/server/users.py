@@ -22,6 +22,7 @@ from pathlib import Path
 from homing.app import Homing
 from homing.database.private import private_file, private_folder
 from homing.errors import Overloaded
+from homing.server.embedding_turns import EmbeddingTurns
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class Users:
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._turns = EmbeddingTurns()
         self._closing = ThreadPoolExecutor(CLOSERS, thread_name_prefix="homing-closing")
 
     @contextmanager
@@ -95,8 +97,9 @@ class Users:
         with self._lock:
             held, self._open = self._open, OrderedDict()
         for one in held.values():
-            self._closing.submit(_close, one.app)
+            self._closing.submit(self._close, one.app)
         self._closing.shutdown()
+        self._turns.close()
 
     def folder(self, user: str) -> Path:
         """Where a user's data is."""
@@ -120,7 +123,7 @@ class Users:
             if not one.users:
                 # Behind the scenes: who comes does not wait until another's texts are embedded. Should that one come
                 # back meanwhile, two have the folder open, as two processes may.
-                self._closing.submit(_close, self._open.pop(user).app)
+                self._closing.submit(self._close, self._open.pop(user).app)
         if len(self._open) >= self._most:
             raise Overloaded(f"{self._most} users are being served; come back in a moment", retry_after=2)
 
@@ -128,6 +131,21 @@ class Users:
         # A store that the settings name would be everybody's: each user has the one in their own folder.
         changes = {"data": self.folder(user), "store": "", "row_security": False}
         return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner, user=user)
+
+    def prepare(self, app: Homing) -> None:
+        """Open what requests use, and embed what an earlier process left waiting, unless another one does."""
+        self._turns.enter(app)
+        assert app.memory is not None
+        assert app.documents is not None
+        assert app.devices is not None
+
+    def _close(self, app: Homing) -> None:
+        try:
+            app.close()
+        except Exception:
+            log.exception("the folder %s was not closed properly; what it holds is on disk", app.settings.data)
+        finally:
+            self._turns.leave(app)
 
     def _prepare(self, user: str, held: _Open) -> None:
         """Open the parts one after the other: two threads that open the same part at once would open it twice."""
@@ -138,7 +156,7 @@ class Users:
             private_folder(folder.parent)
             private_folder(folder)
             _sign(folder, user)
-            prepare(held.app)
+            self.prepare(held.app)
             held.ready = True
 
 
@@ -150,18 +168,3 @@ def _sign(folder: Path, user: str) -> None:
         private_file(draft)
         draft.write_text(user, encoding="utf-8")
         os.replace(draft, signed)
-
-
-def _close(app: Homing) -> None:
-    try:
-        app.close()
-    except Exception:
-        log.exception("the folder %s was not closed properly; what it holds is on disk", app.settings.data)
-
-
-def prepare(app: Homing) -> None:
-    """Open what requests use, and begin to embed what an earlier process left waiting."""
-    app.engine.start()
-    assert app.memory is not None
-    app.documents.start()
-    assert app.devices is not None

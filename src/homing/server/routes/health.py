@@ -15,6 +15,7 @@ from homing.embedders.resilient import Resilient
 from homing.errors import EmbeddingError, HomingError
 from homing.operations.models import Output
 from homing.server.access import Caller, Reading
+from homing.server.service import Service
 
 router = APIRouter(tags=["health"])
 counters = APIRouter(tags=["health"])
@@ -58,24 +59,25 @@ class Health(Output):
 @router.get("/health", responses={503: {"model": Health, "description": "The store cannot be read."}})
 def health(request: Request, response: Response) -> Health:
     """Whether model and store work. The status is 200 while answers can be given, and 503 otherwise."""
+    response.status_code, found = health_of(request.app.state.service, getattr(request.state, "caller", None))
+    return found
+
+
+def health_of(service: Service, caller: Caller | None) -> tuple[int, Health]:
+    """How things stand, as much of it as a caller may know, and the status that goes with it."""
     from homing import __version__
 
-    caller: Caller | None = getattr(request.state, "caller", None)
-    app = request.app.state.service.app if caller is None else caller.app
+    app = service.app if caller is None else caller.app
     model, store = _model(app), _store(app)
     status: State = "failing" if store.state == "failing" else "degraded" if model.state == "unavailable" else "ok"
-    response.status_code = 503 if status == "failing" else 200
     shown = caller is not None
-    data = _folder(request.app.state.service.app) if caller is not None and caller.may("admin") else None
-    return Health(
-        status=status, version=__version__, model=model if shown else None, store=store if shown else None, data=data
+    return 503 if status == "failing" else 200, Health(
+        status=status,
+        version=__version__,
+        model=model if shown else None,
+        store=store if shown else None,
+        data=service.unusual_folder if caller is not None and caller.may("admin") else None,
     )
-
-
-def _folder(app: Homing) -> str | None:
-    """The data folder, where a command without `--data` would use another one."""
-    folder = app.settings.data.absolute()
-    return None if folder == type(app.settings)().data.absolute() else str(folder)
 
 
 def _model(app: Homing) -> ModelHealth:

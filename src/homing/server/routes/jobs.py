@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from homing.operations.models import Output
 from homing.server.access import Caller, Reading, Writing
@@ -72,7 +73,7 @@ def get_job(job_id: str, caller: Reading) -> JobOut:
 def cancel_job(job_id: str, caller: Writing) -> JobOut:
     """Ask a job to stop. What it did stays done; one that has ended stays as it is."""
     job = _found(job_id, caller)
-    job.cancel()
+    caller.service.jobs.cancel(job)
     return job_out(job.view)
 
 
@@ -93,10 +94,11 @@ async def follow_job(
     last_event_id: Annotated[str | None, Header(description="Go on after this event.", max_length=20)] = None,
 ) -> StreamingResponse:
     """What happens to a job, as it happens. A stream that was cut goes on after `Last-Event-ID`."""
-    job = _found(job_id, caller)
+    job = await run_in_threadpool(_found, job_id, caller)
     after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
     headers = {"x-accel-buffering": "no"}
-    return StreamingResponse(_events(job, after, caller.service), media_type="text/event-stream", headers=headers)
+    events = _events if caller.service.jobs.own(job) else _events_elsewhere
+    return StreamingResponse(events(job, after, caller.service), media_type="text/event-stream", headers=headers)
 
 
 def job_out(view: JobView) -> JobOut:
@@ -131,6 +133,26 @@ async def _events(job: Job, after: int, service: Service) -> AsyncIterator[str]:
                     yield ": still there\n\n"
     finally:
         stop()
+
+
+async def _events_elsewhere(job: Job, after: int, service: Service) -> AsyncIterator[str]:
+    """What another server writes down of a job, each time that it differs.
+
+    How many events it has counted is not written down: who goes on at that one is told everything since `after`.
+    """
+    quiet = 0.0
+    yield _written(Event(after, job.view))
+    while not (job.ended or service.stopping.is_set()):
+        await asyncio.sleep(LOOK_UP)
+        quiet += LOOK_UP
+        seen = job.view
+        job = await run_in_threadpool(service.jobs.get, seen.id)
+        if job.view != seen:
+            quiet = 0.0
+            yield _written(Event(after, job.view))
+        elif quiet >= SIGN_OF_LIFE:
+            quiet = 0.0
+            yield ": still there\n\n"
 
 
 def _written(event: Event) -> str:

@@ -150,6 +150,11 @@ class View:
     parts: Sequence[Part]
 
     @cached_property
+    def spellings(self) -> dict[str, str]:
+        """What unknown words were read as, as far as it was looked up: each leg of a search asks for the same."""
+        return {}
+
+    @cached_property
     def texts(self) -> int:
         """How many texts there are."""
         return sum(one.texts for one in self.parts)

@@ -21,12 +21,16 @@ MISSPELT = re.compile(r"[a-z]{4,30}")
 """Words that are read as another one where no text holds them: shorter ones are one edit away from too many."""
 
 
+REMEMBERED = 1000
+"""Spellings that are remembered at most."""
+
+
 def put(view: View, query: str, read: ReadLists) -> tuple[Question, Mapping[str, str]]:
     """The question that a query puts to a view, and which of its words were read as others."""
     terms = query_terms(query)
     question = Question(view, terms, read)
     unknown = [term for term, count in zip(terms, question.holders, strict=True) if not count]
-    found = {term: spelling for term in unknown if (spelling := _nearest(view, term, read))}
+    found = {term: spelling for term in unknown if (spelling := _known(view, term, read))}
     if not found:
         return question, found
     return Question(view, list(dict.fromkeys(found.get(term, term) for term in terms)), read), found
@@ -40,6 +44,15 @@ def one_edit(word: str) -> set[str]:
     made |= {before + letter + after[1:] for before, after in cuts if after for letter in ascii_lowercase}
     made |= {before + letter + after for before, after in cuts for letter in ascii_lowercase}
     return made - {word}
+
+
+def _known(view: View, word: str, read: ReadLists) -> str:
+    """The nearest spelling, looked up once while the words of the collection are the same."""
+    if (found := view.spellings.get(word)) is None:
+        if len(view.spellings) >= REMEMBERED:
+            view.spellings.clear()
+        found = view.spellings[word] = _nearest(view, word, read)
+    return found
 
 
 def _nearest(view: View, word: str, read: ReadLists) -> str:
