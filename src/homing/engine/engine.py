@@ -161,6 +161,10 @@ class Engine:
         """This engine, and those of all users who have texts in its store."""
         return [self, *(self.for_user(user) for user in self.work.users())] if self._keeps_users_apart else [self]
 
+    def register(self) -> None:
+        """Have this user known before anything of theirs is written."""
+        self.database.write(self.work.register)
+
     def start(self) -> None:
         """Embed what waits, whoever left it."""
         self.worker.start()

@@ -51,7 +51,7 @@ _SECURED = (
     "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relkind = 'r' "
     "AND relname ~ "
     "'^(collections|tallies|held|records|word_(segments|pieces|removals)|vectors_[0-9]+"
-    "|documents|document_(blocks|chunks|settings))$'"
+    "|documents|document_(blocks|chunks|settings)|followed_files|memories|homes|job_details)$'"
 )
 
 
