@@ -192,7 +192,7 @@ def test_what_a_server_left_undone_the_next_one_does(data: Homing, tmp_path: Pat
     log = JobLog(data.database)
     scan = JobView("1" * 16, "scan", str(tmp_path / "skills"), "owner")
     log.begin(scan, shared=True, order=Order("scan_skills", json.dumps({"folder": scan.subject}), "admin"))
-    log.update(replace(scan, state="running", done=3, total=9))
+    log.update(replace(scan, state="running", done=3, total=9), shared=True)
     log.begin(JobView("2" * 16, "upload", "a.txt", "owner"), shared=False, order=None)
     log.release()
     with TestClient(create_app(data), base_url=LOOPBACK) as server:
@@ -227,8 +227,8 @@ def test_a_job_that_another_server_is_at_is_left_to_it(data: Homing) -> None:
     busy.release()
     [left] = JobLog(data.database).take_over()
     assert left.fields["id"] == "3" * 16
-    busy.update(JobView("3" * 16, "reindex", "novel", "owner", state="done", ended=1.0))
-    assert JobLog(data.database).ended(10) == []
+    busy.update(JobView("3" * 16, "reindex", "novel", "owner", state="done", ended=1.0), shared=False)
+    assert [head.state for head in JobLog(data.database).heads(10)] == ["waiting"]
 
 
 def test_where_one_stretch_of_work_follows_another_both_are_told(jobs: Jobs) -> None:

@@ -14,7 +14,7 @@ import typer
 from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
 from homing.cli.lazy import reports
 from homing.cli.output import console, note, print_json, print_table, say
-from homing.errors import InvalidArgument
+from homing.errors import ConfigError, InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -45,6 +45,9 @@ def run_server(
     ] = None,
     cert: Annotated[str | None, typer.Option(help="A certificate (PEM): serve HTTPS with it and --key.")] = None,
     key: Annotated[str | None, typer.Option(help="The private key (PEM) of the certificate.")] = None,
+    no_embed: Annotated[
+        bool, typer.Option("--no-embed", help="PostgreSQL: leave embedding to `homing worker` processes.")
+    ] = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
     log: Annotated[str, typer.Option(help="json, text, none, or auto: text on a terminal, else json.")] = "auto",
     log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log what people search for.")] = False,
@@ -58,13 +61,21 @@ def run_server(
     """
     from homing.app import open_app
     from homing.config import load
+    from homing.database.lazy import is_postgres
+    from homing.engine.worker import WorkerOptions
     from homing.server.running import serve
 
-    _log_to_stderr(log)
+    log_to_stderr(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
-    given |= {"cert": cert, "key": key}
+    given |= {"cert": cert, "key": key, "embed": False if no_embed else None}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
-    with open_app(data, settings=settings) as app:
+    embeds = settings.server.embed
+    if not embeds and not is_postgres(settings.database):
+        raise ConfigError(
+            "this server keeps everything in a folder, where nobody else embeds; leave --no-embed (server.embed) out, "
+            "or set the store to PostgreSQL"
+        )
+    with open_app(data, settings=settings, worker=WorkerOptions(embeds=embeds)) as app:
 
         def started(address: str) -> None:
             if json:
@@ -78,17 +89,18 @@ def run_server(
                 webbrowser.open(address)
 
         serve(app, on_start=started)
-        if not json:
+        if not json and embeds:
             note("Stopping: embedding the texts that still wait …")
 
 
-def _log_to_stderr(wanted: str) -> None:
-    from homing.server.log_lines import log_to_stderr
+def log_to_stderr(wanted: str) -> None:
+    """Write the log of a process that goes on as it was asked for. Raises InvalidArgument for what is no format."""
+    from homing.server import log_lines
 
     if wanted not in ("auto", "json", "text", "none"):
         raise InvalidArgument(f"there is no log format {wanted!r}; known: auto, json, text, none")
     as_json = wanted == "json" or (wanted == "auto" and not sys.stderr.isatty())
-    log_to_stderr(as_json=as_json, level=logging.CRITICAL if wanted == "none" else logging.INFO)
+    log_lines.log_to_stderr(as_json=as_json, level=logging.CRITICAL if wanted == "none" else logging.INFO)
 
 
 def _served(app: Homing, address: str) -> Served:

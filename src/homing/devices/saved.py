@@ -41,8 +41,8 @@ STEPS: tuple[Step, ...] = (
 class SavedDevices:
     """Answers sentences about the home that was last loaded into a database, by this process or another.
 
-    Each `user` of a database has one. Loading is atomic, and safe beside asking: a sentence is answered by one home, the
-    latest when it was said. A home that cannot be read any more raises StoreCorrupt until another is loaded.
+    Each `user` of a database has one. Loading is atomic, and safe beside asking: a sentence is answered by one home,
+    the latest when it was said. A home that cannot be read any more raises StoreCorrupt until another is loaded.
     """
 
     def __init__(

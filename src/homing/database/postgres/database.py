@@ -18,6 +18,7 @@ class PostgresTransaction:
     """A `Transaction` on one connection."""
 
     __slots__ = ("connection",)
+    skip_locked = "FOR UPDATE SKIP LOCKED"
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -72,7 +72,7 @@ def get_job(job_id: str, caller: Reading) -> JobOut:
 def cancel_job(job_id: str, caller: Writing) -> JobOut:
     """Ask a job to stop. What it did stays done; one that has ended stays as it is."""
     job = _found(job_id, caller)
-    job.cancel()
+    caller.service.jobs.cancel(job)
     return job_out(job.view)
 
 
