@@ -25,7 +25,7 @@ from tests.cluster.members import Cluster, Person, wait_for
 from tests.conftest import Database
 from tests.effort import SOAK, times
 
-ROUNDS = times(4, in_full=40)
+ROUNDS = times(4, in_full=12)
 WRITES = 8
 """What each person writes in a round."""
 MEMBERS = ("s1", "s2", "s3", "w1", "w2")

@@ -14,6 +14,7 @@ from homing.database.lazy import LazyDatabase
 from homing.database.private import is_open
 from homing.doctor.finding import Finding, opened
 from homing.engine import Engine
+from homing.engine.presence import present
 from homing.engine.work import Work
 from homing.errors import HomingError
 from homing.models.config_service import LLMConfigService
@@ -116,7 +117,7 @@ def working(settings: Settings, *, ask_model: bool) -> list[Finding]:
         if store.database is not None:
             found += [*_write(store.database), *_queue(store.database), *_skills(settings, store, ask_model)]
             if isinstance(settings.database, str):
-                found += _server(store.database)
+                found += [*_server(store.database), *_members(store.database)]
         return found
 
 
@@ -175,6 +176,22 @@ def _skills(settings: Settings, store: Store, ask_model: bool) -> Iterator[Findi
         engine.close()
         models.close()
         database.close()
+
+
+def _members(database: Database) -> Iterator[Finding]:
+    """The servers and workers on the database, and the keys that are not set where they run."""
+    members = present(database)
+    for one in members:
+        for variable in one.unset:
+            message = f"{variable} is not set there, and a provider's key is read from it"
+            mend = f"export {variable} on {one.host} and start it again"
+            yield Finding(
+                f"{one.kind} {one.name}", "warn", message, mend, f"那里没有设置 {variable}，服务商的密钥要从它读取"
+            )
+    servers = sum(one.kind == "server" for one in members)
+    detail = f"{servers} servers and {len(members) - servers} workers are running"
+    zh = f"{servers} 个服务器和 {len(members) - servers} 个 worker 在运行"
+    yield Finding("members", "ok", detail, detail_zh=zh)
 
 
 def _server(database: Database) -> Iterator[Finding]:
