@@ -39,11 +39,10 @@ class Person:
         return answer.text
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def people(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Person]]:
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Person]]:
     data = tmp_path_factory.mktemp("users")
-    store = request.getfixturevalue("new_schema")() if request.param == "postgres" else ""
-    with homing.open(data, settings=Settings(store=store, row_security=bool(store))) as app:
+    with homing.open(data, settings=Settings()) as app:
         tokens = Tokens(app.database)
         secrets = {name: tokens.create(name, "write").secret for name in (OWNER, *USERS)}
         with TestClient(create_app(app), base_url=LOOPBACK) as client:
