@@ -17,6 +17,9 @@ from tests.forked import Process, start
 from tests.server.process import told
 
 
+ATTEMPTS = 20_000
+
+
 @dataclass
 class Member:
     """One process, and where it answers if it is a server."""
@@ -85,7 +88,7 @@ class Person:
 
     def ask(self, method: str, path: str, body: object = None, *, server: str = "") -> Any:
         """What a server answers; where it does not, another is asked until one does."""
-        while True:
+        for _ in range(ATTEMPTS):
             address = server or self.chance.choice(self.cluster.servers())
             try:
                 answer = httpx2.request(method, address + path, json=body, headers=self.headers, timeout=60)
@@ -100,6 +103,7 @@ class Person:
                 return {"id": answer.json()["error"]["details"]["job"]}
             assert answer.status_code in (200, 201, 202, 404), (method, path, answer.text)
             return answer.json()
+        raise AssertionError(f"no server answers: {method} {path}")
 
     def save(self, key: str) -> None:
         """Save a document; when this returns it was acknowledged."""

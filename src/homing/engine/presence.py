@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from homing.database import Database, Transaction
 from homing.engine.work_state import PROCESS, is_gone
-from homing.errors import StoreError
+from homing.errors import HomingError, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Presence:
         while not self._closing.wait(RENEWED):
             try:
                 self._renew()
-            except StoreError as error:
+            except HomingError as error:
                 log.warning("others may take this process for dead: %s", error)
 
     def _renew(self) -> None:
