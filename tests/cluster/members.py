@@ -16,7 +16,6 @@ import httpx2
 from tests.forked import Process, start
 from tests.server.process import told
 
-
 ATTEMPTS = 20_000
 
 
