@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis
+import psycopg
 import pytest
+from psycopg import sql
 
 from homing.database.postgres.server import LocalServer
 from homing.embedders.local import LocalProvider
@@ -85,7 +88,7 @@ def folder_of_servers() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def database(folder_of_servers: Path) -> Iterator[Database]:
+def postgres(folder_of_servers: Path) -> Iterator[Database]:
     given = os.environ.get("HOMING_TEST_POSTGRES")
     if given:
         yield Database(given, given)
@@ -94,3 +97,23 @@ def database(folder_of_servers: Path) -> Iterator[Database]:
     server.start()
     yield Database(server.url, server.admin_url)
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def database(postgres: Database) -> Database:
+    return postgres
+
+
+@pytest.fixture(scope="session")
+def new_schema(postgres: Database) -> Iterator[Callable[[], str]]:
+    """Makes addresses of empty schemas: what one test does is nothing to another."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"homing_{secrets.token_hex(6)}")
+        return f"{postgres.url}?schema={made[-1]}"
+
+    yield make
+    with psycopg.connect(postgres.admin_url, autocommit=True) as connection:
+        for schema in made:
+            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))

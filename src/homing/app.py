@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from homing.config import Settings, load
+from homing.database.lazy import is_postgres
 from homing.engine.search import HybridOptions, search
 from homing.records import Metadata, Retrieved, VectorRecord
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from homing.documents.service import DocumentService
     from homing.embedders.provider import EmbeddingProvider
     from homing.engine.engine import Engine
+    from homing.engine.worker import WorkerOptions
     from homing.files import Limits
     from homing.knowledge import KnowledgeBase
     from homing.memory.memory import Memory
@@ -34,25 +36,31 @@ OWNER = "owner"
 
 
 def open_app(
-    path: str | Path | None = None, *, settings: Settings | None = None, embedder: EmbeddingProvider | None = None
+    path: str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    embedder: EmbeddingProvider | None = None,
+    worker: WorkerOptions | None = None,
 ) -> Homing:
     """Open a data folder, creating it where it does not exist. Nothing to start, nothing to download.
 
     Without `settings`, those of `homing.toml` and the environment hold. `path` is the folder; without one it is the
     folder that is set (`HOMING_DATA`), by default the same for every program of a user: `homing where` names it. An
     `embedder` of your own is the model in use, whatever they say, and is closed with the app where it has a `close`.
+    `worker` says how texts get their vectors.
     """
     settings = settings or load().settings
     if path is not None:
         settings = settings.model_copy(update={"data": Path(path)})
-    return Homing(settings, embedder=embedder)
+    return Homing(settings, embedder=embedder, worker=worker)
 
 
 class Homing:
     """An open data folder. Parts are made when they are first used; `close` (or a `with` block) lets go of them.
 
     With `shared`, models and skills are those of another app, which is also the one to close them: what a user of a
-    server has is a folder of their own beside them. `user` is whose folder it is. `embedder` is the model in use.
+    server has is a folder of their own beside them, or, where the store of that app keeps users apart, their part of
+    it. `user` is whose it is. `embedder` is the model in use, `worker` says how texts get their vectors.
     """
 
     def __init__(
@@ -62,16 +70,30 @@ class Homing:
         shared: Homing | None = None,
         user: str = OWNER,
         embedder: EmbeddingProvider | None = None,
+        worker: WorkerOptions | None = None,
     ) -> None:
         self.settings = settings
         self.user = user
         self._shared = shared
         self._embedder = embedder
+        self._worker = worker
+
+    @cached_property
+    def _entered(self) -> Engine | None:
+        """The part of this user in the database of another app; None where this one has its own."""
+        if self._shared is None or not self._shared.keeps_users_apart:
+            return None
+        return self._shared.engine.for_user(self.user)
+
+    @property
+    def keeps_users_apart(self) -> bool:
+        """Whether every user's rows are in this one database, each behind a fence; else users have folders."""
+        return is_postgres(self.settings.database)
 
     @cached_property
     def database(self) -> Database:
         """Where every part keeps its rows, made where it does not exist."""
-        return self._lazy_database.open()
+        return self._lazy_database.open() if self._entered is None else self._entered.database
 
     @property
     def existing_database(self) -> Database | None:
@@ -89,6 +111,8 @@ class Homing:
         """Where the records are."""
         from homing.stores.registry import open_store
 
+        if self._entered is not None:
+            return self._entered.store
         return open_store(
             self.settings.store_url, row_security=self.settings.row_security, database=self._lazy_database.open
         )
@@ -98,7 +122,7 @@ class Homing:
         """What documents and memory stand on: the store, the models in use, and the worker that embeds."""
         from homing.engine.engine import Engine
 
-        return Engine(self.store, self.models, database=self.database)
+        return self._entered or Engine(self.store, self.models, database=self.database, options=self._worker)
 
     @cached_property
     def models(self) -> Models:
@@ -176,27 +200,22 @@ class Homing:
         return Limits(seconds=files.seconds, cpu_seconds=files.cpu_seconds, memory=files.memory)
 
     def knowledge(self, user: str | int | None = None) -> KnowledgeBase:
-        """The knowledge base of one user; without a user, of whose folder this is.
-
-        The owner's files are in `documents`, project `uploads`. Where the store keeps users apart by
-        itself (PostgreSQL), everybody else's are in the store that the settings name.
-        """
+        """The knowledge base of one user; without a user, of whose app this is: `documents`, project `uploads`."""
         from homing.documents.records import Namespace
         from homing.documents.service import DocumentService
         from homing.knowledge import KnowledgeBase
         from homing.stores.arguments import checked_user
-        from homing.stores.store import MultiUserStore
 
         name = checked_user(self.user if user is None else user)
         named, hybrid = self._shared or self, self.search_options
-        apart = isinstance(named.store, MultiUserStore)
-        if name == self.user and (named is self or not apart):
+        apart = named.keeps_users_apart
+        if name == self.user:
             return KnowledgeBase(
                 name,
                 store=self.store,
                 embedder=self.models,
                 options=hybrid,
-                namespace=Namespace(),
+                namespace=Namespace("" if self._entered is None else name),
                 documents=lambda: self.documents,
                 limits=self.file_limits,
             )
@@ -223,6 +242,7 @@ class Homing:
 
         return SavedDevices(
             self.database,
+            user="" if self._entered is None else self.user,
             embedder=self.models.embedder_to_keep(),
             chat=self._reader,
             deadline=self.settings.devices.deadline,
@@ -275,6 +295,9 @@ class Homing:
             reader.close()
         if "documents" in self.__dict__:
             self.documents.close()
+        if self.__dict__.get("_entered") is not None:
+            # The rest is another app's to close.
+            return
         if "engine" in self.__dict__:
             self.engine.close()
         if "store" in self.__dict__:

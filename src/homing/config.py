@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -134,6 +134,7 @@ class ServerSettings(Section):
     waiting: int = Field(256, ge=0, description="requests that may wait for their turn; the next is told to come back")
     patience: float = Field(10.0, gt=0, description="seconds that a request waits for its turn")
     users: int = Field(64, ge=1, description="users whose folders are kept open at the same time")
+    embed: bool = Field(True, description="whether the server embeds what waits; PostgreSQL: workers may do so instead")
     log_queries: bool = Field(False, description="whether what people search for is written to the log")
 
 
@@ -295,6 +296,12 @@ def refer(value: str) -> str:
     """The value, or what the variable that it names as `${NAME}` holds. Raises ConfigError where that is not set."""
     found: str = _refer(value, os.environ)
     return found
+
+
+def unset_variables(values: Iterable[str]) -> list[str]:
+    """Which variables values refer to as `${NAME}` that are not set here, by name."""
+    found = {match[1] for value in values if (match := re.fullmatch(r"\$\{(\w+)\}", value))}
+    return sorted(found - os.environ.keys())
 
 
 def _refer(value: Any, environ: Mapping[str, str], *, later: bool = False) -> Any:

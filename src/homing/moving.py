@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from homing.database import Row
+from homing.database import Database, Row
 from homing.database.copying import Table, copy_table
 from homing.devices import saved as devices
 from homing.documents import folders
@@ -13,21 +14,25 @@ from homing.documents.archive import copy_documents
 from homing.documents.records import COLLECTION, everybody
 from homing.engine import work
 from homing.engine.work import Work
+from homing.errors import InvalidArgument
 from homing.memory import content
 from homing.records import VectorRecord
 from homing.stores.copying import Copied, Copyable, Progress, copy_store
 from homing.stores.store import CollectionInfo, MultiUserStore, Store
 
+COLLECTIONS = (COLLECTION, *content.COLLECTIONS)
+"""What users have collections of."""
 TABLES = (
-    Table(folders.COMPONENT, folders.STEPS, "followed_files", "project, document"),
-    Table("memories", content.STEPS, "memories", "collection, id"),
-    Table(devices.COMPONENT, devices.STEPS, "homes", "name"),
+    Table(folders.COMPONENT, folders.STEPS, "followed_files", "user_id, project, document"),
+    Table("memories", content.STEPS, "memories", "user_id, collection, id"),
+    Table(devices.COMPONENT, devices.STEPS, "homes", "user_id"),
 )
+"""What is copied beside the records and documents: rows of users, each in the name of its user."""
 WORK = (
     Table("work", work.STEPS, "work", "user_name, collection, id, model"),
     Table("work", work.STEPS, "wanted", "user_name, collection"),
 )
-"""What is copied beside the records and documents: rows that belong to the folder, and what waits for vectors."""
+"""What waits for vectors."""
 
 
 def move(
@@ -35,32 +40,64 @@ def move(
 ) -> Copied:
     """Copy every collection, and every row that a person would miss; see `copy_store`.
 
-    Every user finds their documents again, though engines keep users apart in different ways. A store that is no
-    database (LanceDB) has records only. Models and their providers are not copied: their keys are a machine's own.
+    Every user finds their documents, memories and devices again, though engines keep users apart in different ways. A
+    store that is no database (LanceDB) has records only. Models and their providers are not copied: their keys are a
+    machine's own. `tables` are those that belong to nobody in particular. Where the target is the store of one user
+    (`for_user`), what the source has becomes theirs.
     """
     return copy_store(
-        _flat(source), _flat(target), progress=progress, before=lambda: _copy_rows(source, target, (*TABLES, *tables))
+        _flat(source), _flat(target), progress=progress, before=lambda: _copy_rows(source, target, tables)
     )
 
 
 def _copy_rows(source: Store, target: Store, tables: Sequence[Table]) -> None:
     if source.database is None or target.database is None:
         return
-    for table in tables:
+    apart, into = isinstance(target, MultiUserStore), _whose(target)
+    users = sorted({*(own.owner for _, own in everybody(source)), *_users(source.database)})
+    if into and users != [""]:
+        raise InvalidArgument(f"the source has texts of {len(users)} users, and the target is the store of one")
+    for table in () if into else tables:
         copy_table(source.database, target.database, table)
-    for view, own in everybody(source):
-        mine = target.for_user(own.owner) if own.owner and isinstance(target, MultiUserStore) else target
-        assert view.database is not None
-        assert mine.database is not None
-        copy_documents(view.database, mine.database, own.owner)
-    apart = isinstance(target, MultiUserStore)
+    for user in users:
+        own, mine, name = _of(source, user), _of(target, user), into or user
+        copy_documents(own, mine, user, name)
+        for table in TABLES:
+            copy_table(own, mine, table, partial(_given_to, name), user=user)
+    if into:
+        target.database.write(Work(target.database, user=into).register)
     for table in WORK:
-        copy_table(source.database, target.database, table, lambda row: _work_of(row, apart))
+        copy_table(source.database, target.database, table, lambda row: _work_of(row, apart, into))
 
 
-def _work_of(row: Row, apart: bool) -> Row:
+def _given_to(user: str, row: Row) -> Row:
+    return user, *row[1:]
+
+
+def _whose(store: Store) -> str:
+    """Whose store it is; empty where it is that of all."""
+    return store.user_id if isinstance(store, MultiUserStore) else ""
+
+
+def _of(store: Store, user: str) -> Database:
+    """The database as a user sees it, where the store keeps users apart."""
+    found = (store.for_user(user) if user and isinstance(store, MultiUserStore) else store).database
+    assert found is not None
+    return found
+
+
+def _users(database: Database) -> set[str]:
+    """Whose rows are beside the records, as far as they can be seen."""
+    tables = [table for table in TABLES if database.applied(table.component) == len(table.steps)]
+    found = database.read(lambda own: [own.rows(f"SELECT DISTINCT user_id FROM {table.name}") for table in tables])
+    return {user for rows in found for (user,) in rows}
+
+
+def _work_of(row: Row, apart: bool, into: str) -> Row:
     """A row of work, or a wish, as the target names its user and collection."""
     user, collection, *rest = row
+    if into:
+        return into, collection, *rest
     user, collection = (user, collection) if user else _user_of(collection)
     if not apart and user:
         user, collection = "", f"{collection}:{user}"
@@ -68,11 +105,11 @@ def _work_of(row: Row, apart: bool) -> Row:
 
 
 def _flat(store: Store) -> Copyable:
-    """The store itself where users have collections of their own names; else one that shows their documents as such.
+    """The store itself where users have collections of their own names; else one that shows what they have as such.
 
     What a program keeps for users beside them (`for_user`) is not shown.
     """
-    return _Flat(store, store) if isinstance(store, MultiUserStore) else store
+    return _Flat(store, store) if isinstance(store, MultiUserStore) and not store.user_id else store
 
 
 class _Flat:
@@ -86,7 +123,7 @@ class _Flat:
             for view, own in everybody(self._store)
             if own.owner
             for info in view.collections()
-            if info.name == COLLECTION
+            if info.name in COLLECTIONS
         ]
         return sorted([*self._store.collections(), *of_users], key=lambda info: info.name)
 
@@ -124,6 +161,6 @@ class _Flat:
 
 
 def _user_of(collection: str) -> tuple[str, str]:
-    """Whose documents a collection holds, and its name there; nobody's where it is none of those."""
-    _, of_user, user = collection.partition(f"{COLLECTION}:")
-    return (user, COLLECTION) if of_user and collection.startswith(COLLECTION) else ("", collection)
+    """Whose texts a collection holds, and its name there; nobody's where it is none of those."""
+    name, _, user = collection.partition(":")
+    return (user, name) if user and name in COLLECTIONS else ("", collection)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from homing.config import ProviderSettings, Settings, refer
+from homing.config import ProviderSettings, Settings, refer, unset_variables
 from homing.database.lazy import LazyDatabase
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
 from homing.embedders.provider import EmbeddingProvider
@@ -59,6 +59,12 @@ def open_models(settings: Settings, database: LazyDatabase, embedder: EmbeddingP
 def keys_of(settings: Settings) -> Keys:
     """Where the keys of providers are: beside the file that their accounts are in, or nowhere here."""
     return Keys(settings.database.with_name(NAME) if isinstance(settings.database, Path) else None, refer)
+
+
+def unset_keys(settings: Settings, models: Models) -> list[str]:
+    """The variables with keys of providers that are not set where this runs, by name."""
+    named = [one.api_key.get_secret_value() for one in settings.providers.values()]
+    return unset_variables([*named, *(one.api_key.reveal() for one in models.providers() if one.enabled)])
 
 
 def names_a_model(settings: Settings) -> bool:

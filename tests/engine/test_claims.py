@@ -185,3 +185,24 @@ def test_what_one_engine_is_slow_with_does_not_keep_another_from_the_rest(tmp_pa
     assert len(two.embedded()) == 12
     one.close()
     two.close()
+
+
+def test_what_a_process_of_another_machine_held_is_free_when_it_falls_silent(database: SqliteDatabase) -> None:
+    work = Work(database)
+    assert len(work.claim(10, PLENTY)) == 10
+    database.write(lambda own: own.rows("UPDATE work SET owner = 'elsewhere:1:ab:cd'"))
+    row = (
+        "INSERT INTO processes(name, kind, host, unset, seen) VALUES ('elsewhere:1:ab', 'worker', 'elsewhere', '', $1)"
+    )
+    database.write(lambda own: own.rows(row, own.now()))
+    assert work.claim(10, PLENTY) == []
+    database.write(lambda own: own.rows("UPDATE processes SET seen = seen - 61"))
+    assert len(work.claim(10, PLENTY)) == 10
+
+
+def test_a_worker_for_some_collections_takes_no_others(database: SqliteDatabase) -> None:
+    work = Work(database)
+    database.write(lambda own: work.add(own, "other", {"x": 1}))
+    assert [one.id for one in work.claim(10, PLENTY, collections=("other", "nothing"))] == ["x"]
+    assert work.claim(10, PLENTY, collections=("nothing",)) == []
+    assert len(work.claim(20, PLENTY)) == 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +20,7 @@ from homing.errors import ProviderUnavailable
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.moving import move
 from homing.server.tokens import Tokens
+from homing.server.users import Users
 from homing.stores import open_store
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.sqlite import SqliteStore
@@ -119,5 +121,47 @@ def test_between_two_servers(new_database: Callable[[], str], tmp_path: Path) ->
     with homing.open(tmp_path / "data", settings=Settings(store=first)) as app:
         for user, text in USERS.items():
             app.knowledge(user).upload(text.encode(), "文件.txt")
+        with contextlib.closing(Users(app)) as users, users.lease("bob") as bob:
+            furnish(bob)
     copy(first, second)
     assert found(tmp_path / "elsewhere", second) == {user: [text] for user, text in USERS.items()}
+    check_furnished(tmp_path / "elsewhere", second)
+
+
+def furnish(app: Homing) -> None:
+    """Something of everything that a user of a server has."""
+    app.documents.save("novel", "ch1", NOVEL)
+    app.memory.remember("knowledge", "鲍勃的钥匙在抽屉里", entry_id="k1")
+    app.devices.load(HOME)
+    app.engine.flush()
+
+
+def check_furnished(data: Path, store: str) -> None:
+    """It is bob's on that server, and nobody else's."""
+    with (
+        homing.open(data, settings=Settings(store=store)) as app,
+        contextlib.closing(Users(app)) as users,
+        users.lease("bob") as bob,
+        users.lease("eve") as eve,
+    ):
+        assert bob.documents.text("novel", "ch1") == NOVEL
+        assert [entry.text for entry in bob.memory.list("knowledge")] == ["鲍勃的钥匙在抽屉里"]
+        assert bob.devices.home.devices
+        assert bob.documents.check() == bob.store.check() == []
+        for other in (app, eve):
+            assert "novel" not in [one.id for one in other.documents.projects()]
+            assert not other.memory.list("knowledge")
+            assert not other.devices.home.devices
+
+
+def test_the_folder_of_a_user_becomes_their_part_of_a_server(new_database: Callable[[], str], tmp_path: Path) -> None:
+    with homing.open(tmp_path / "data", settings=Settings()) as app, contextlib.closing(Users(app)) as users:
+        with users.lease("bob") as bob:
+            furnish(bob)
+        folder = users.folder("bob")
+    server = new_database()
+    copied = CliRunner().invoke(shell, ["store", "copy", f"sqlite:///{folder}/homing.db", server, "--user", "bob"])
+    assert copied.exit_code == 0, copied.output
+    check_furnished(tmp_path / "elsewhere", server)
+    refused = CliRunner().invoke(shell, ["store", "copy", server, f"sqlite:///{tmp_path}/x.db", "--user", "bob"])
+    assert refused.exit_code != 0

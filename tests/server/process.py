@@ -46,7 +46,7 @@ def serving(data: Path, *options: str, environ: Mapping[str, str] | None = None)
             env={**os.environ, **(environ or {})},
         )
     try:
-        yield Serving(process, _address(process, log), log)
+        yield Serving(process, str(told(process, log)["address"]).rstrip("/"), log)
     finally:
         process.kill()
         process.wait()
@@ -54,11 +54,13 @@ def serving(data: Path, *options: str, environ: Mapping[str, str] | None = None)
         process.stdout.close()
 
 
-def _address(process: Process, log: Path) -> str:
+def told(process: Process, log: Path) -> dict[str, Any]:
+    """What a process says with `--json` when it is ready."""
     assert process.stdout is not None
-    told = ""
+    said = ""
     for line in process.stdout:
-        told += line
+        said += line
         if line == "}\n":
-            return str(json.loads(told)["address"]).rstrip("/")
-    raise AssertionError(f"the server did not start:\n{log.read_text(encoding='utf-8')}")
+            found: dict[str, Any] = json.loads(said)
+            return found
+    raise AssertionError(f"the process did not start:\n{log.read_text(encoding='utf-8')}")

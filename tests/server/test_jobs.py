@@ -193,7 +193,7 @@ def test_what_a_server_left_undone_the_next_one_does(data: Homing, tmp_path: Pat
     log = JobLog(data.database)
     scan = JobView("1" * 16, "scan", str(tmp_path / "skills"), "owner")
     log.begin(scan, shared=True, order=Order("scan_skills", json.dumps({"folder": scan.subject}), "admin"))
-    log.update(replace(scan, state="running", done=3, total=9))
+    log.update(replace(scan, state="running", done=3, total=9), shared=True)
     log.begin(JobView("2" * 16, "upload", "a.txt", "owner"), shared=False, order=None)
     log.release()
     with TestClient(create_app(data), base_url=LOOPBACK) as server:
@@ -228,8 +228,8 @@ def test_a_job_that_another_server_is_at_is_left_to_it(data: Homing) -> None:
     busy.release()
     [left] = JobLog(data.database).take_over()
     assert left.fields["id"] == "3" * 16
-    busy.update(JobView("3" * 16, "reindex", "novel", "owner", state="done", ended=1.0))
-    assert JobLog(data.database).ended(10) == []
+    busy.update(JobView("3" * 16, "reindex", "novel", "owner", state="done", ended=1.0), shared=False)
+    assert [head.state for head in JobLog(data.database).heads(10)] == ["waiting"]
 
 
 def test_where_one_stretch_of_work_follows_another_both_are_told(jobs: Jobs) -> None:
@@ -364,3 +364,41 @@ def test_a_new_model_is_for_every_user(data: Homing) -> None:
                 "/documents/novel/search", json={"query": "灯塔", "min_score": None}, headers=lin
             ).json()
             assert (found["mode"], found["degraded"], found["hits"][0]["text"]) == ("hybrid", False, "灯塔。")
+
+
+def test_servers_on_one_database_see_and_stop_each_others_jobs(data: Homing) -> None:
+    here, there = Jobs(log=JobLog(data.database)), Jobs(log=JobLog(data.database))
+    for one in (here, there):
+        one.resume(lambda order, user: lambda report: {})
+    running = threading.Event()
+
+    def endless(report: Report) -> dict[str, int]:
+        while True:
+            report(1, 2)
+            running.set()
+            time.sleep(0.01)
+
+    job = begin(here, endless, "a")
+    assert running.wait(120)
+    seen = there.get(job.view.id)
+    assert (seen.view.subject, seen.elsewhere) == ("a", True)
+    with pytest.raises(Conflict) as refused:
+        begin(there, endless, "a")
+    assert refused.value.details == {"job": job.view.id}
+    there.cancel(seen)
+    assert ended(job).view.state == "cancelled"
+    assert ended(seen).view.state == "cancelled"
+    assert [one.view.id for one in there.all()] == [one.view.id for one in here.all()] == [job.view.id]
+    here.close()
+    there.close()
+
+
+def test_a_server_that_goes_on_takes_up_what_another_left(data: Homing) -> None:
+    left, goes_on = JobLog(data.database), Jobs(log=JobLog(data.database))
+    goes_on.resume(lambda order, user: lambda report: {"of": order.content.decode(), "user": user})
+    left.begin(JobView("5" * 16, "upload", "a.txt", "lin"), shared=False, order=Order("upload", "a.txt", "write", b"!"))
+    seen = goes_on.get("5" * 16)
+    assert seen.view.state == "waiting"
+    left.release()
+    assert ended(seen).view.result == {"of": "!", "user": "lin"}
+    goes_on.close()

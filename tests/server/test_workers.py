@@ -59,6 +59,8 @@ def children(pid: int) -> list[int]:
 
 def test_a_job_is_seen_refused_and_cancelled_by_another_server(data: Homing) -> None:
     first, second = (Jobs(log=JobLog(data.database), most=2) for _ in range(2))
+    for jobs in (first, second):
+        jobs.resume(lambda order, user: work)
     begun, stopped = threading.Event(), threading.Event()
 
     def work(report: Report) -> dict[str, int]:
@@ -71,7 +73,7 @@ def test_a_job_is_seen_refused_and_cancelled_by_another_server(data: Homing) -> 
     assert begun.wait(120)
     assert [one.view.id for one in second.all()] == [job.view.id]
     seen = second.get(job.view.id)
-    assert (seen.view.subject, second.own(seen), first.own(seen)) == ("novel", False, True)
+    assert (seen.view.subject, seen.elsewhere, first.get(job.view.id).elsewhere) == ("novel", True, False)
     with pytest.raises(Conflict):
         second.submit("test", "novel", work, user="lin", shared=False)
     other = second.submit("test", "novel", work, user="mei", shared=False)

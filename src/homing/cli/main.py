@@ -21,6 +21,7 @@ from homing.cli import (
     servers,
     skills,
     upkeep,
+    worker,
 )  # fmt: skip
 from homing.cli.output import exit_code, print_error, reads_chinese, write_anything
 from homing.errors import HomingError, InvalidArgument
@@ -45,6 +46,7 @@ app.command(name="where")(upkeep.where)
 app.command(name="repair")(upkeep.run_repair)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
+app.command(name="worker")(worker.run_worker)
 app.command(name="docs")(guide.show_guide)
 for part in (skills, devices, memory, documents, knowledge, models):
     app.add_typer(part.app)

@@ -178,6 +178,15 @@ class Served(Output):
     tokens: bool
 
 
+class Working(Output):
+    """What a worker does, printed once it does: with which model, in how many threads, for which collections (all)."""
+
+    store: str
+    model: str
+    concurrency: int
+    collections: list[str]
+
+
 class ServerStopped(Output):
     """Whether the server was running, and whether its data was deleted."""
 

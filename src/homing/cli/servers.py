@@ -16,7 +16,7 @@ import typer
 from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
 from homing.cli.lazy import reports
 from homing.cli.output import console, in_language, note, print_json, print_table, say
-from homing.errors import InvalidArgument
+from homing.errors import ConfigError, InvalidArgument
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -50,6 +50,9 @@ def run_server(
     workers: Annotated[
         int | None, typer.Option(help="How many processes serve the same port and data; each uses one core.", min=1)
     ] = None,
+    no_embed: Annotated[
+        bool, typer.Option("--no-embed", help="PostgreSQL: leave embedding to `homing worker` processes.")
+    ] = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
     log: Annotated[str, typer.Option(help="json, text, none, or auto: text on a terminal, else json.")] = "auto",
     log_queries: Annotated[bool, typer.Option("--log-queries", help="Also log what people search for.")] = False,
@@ -63,13 +66,19 @@ def run_server(
     """
     from homing.app import open_app
     from homing.config import load
-    from homing.server.running import serve, serve_by_workers
+    from homing.database.lazy import is_postgres
+    from homing.server.running import open_served, serve, serve_by_workers
 
-    _log_to_stderr(log)
+    log_to_stderr(log)
     given: dict[str, Any] = {"host": host, "port": port, "log_queries": log_queries or None}
-    given |= {"cert": cert, "key": key, "workers": workers}
+    given |= {"cert": cert, "key": key, "workers": workers, "embed": False if no_embed else None}
     settings = load(overrides={"server": {key: one for key, one in given.items() if one is not None}}).settings
     settings = settings if data is None else settings.model_copy(update={"data": data})
+    if not settings.server.embed and not is_postgres(settings.database):
+        raise ConfigError(
+            "this server keeps everything in a folder, where nobody else embeds; leave --no-embed (server.embed) out, "
+            "or set the store to PostgreSQL"
+        )
 
     def started(app: Homing, address: str) -> None:
         if json:
@@ -89,19 +98,20 @@ def run_server(
     if settings.server.workers > 1:
         serve_by_workers(settings, on_start=started_workers)
         return
-    with open_app(settings=settings) as app:
+    with open_served(settings) as app:
         serve(app, on_start=partial(started, app))
-        if not json:
+        if not json and settings.server.embed:
             note("Stopping: embedding the texts that still wait …")
 
 
-def _log_to_stderr(wanted: str) -> None:
-    from homing.server.log_lines import log_to_stderr
+def log_to_stderr(wanted: str) -> None:
+    """Write the log of a process that goes on as it was asked for. Raises InvalidArgument for what is no format."""
+    from homing.server import log_lines
 
     if wanted not in ("auto", "json", "text", "none"):
         raise InvalidArgument(f"there is no log format {wanted!r}; known: auto, json, text, none")
     as_json = wanted == "json" or (wanted == "auto" and not sys.stderr.isatty())
-    log_to_stderr(as_json=as_json, level=logging.CRITICAL if wanted == "none" else logging.INFO)
+    log_lines.log_to_stderr(as_json=as_json, level=logging.CRITICAL if wanted == "none" else logging.INFO)
 
 
 def _served(app: Homing, address: str) -> Served:

@@ -118,25 +118,33 @@ def show_settings() -> Answer:
 def copy(
     from_url: Annotated[str, typer.Argument(help="The store to read, e.g. sqlite:///data/homing.db.")],
     to_url: Annotated[str, typer.Argument(help="The empty store to fill, e.g. lance://data/lance or postgresql://…")],
+    user: Annotated[
+        str, typer.Option(help="PostgreSQL: fill the part of this user of a server, which is empty yet.")
+    ] = "",
 ) -> Answer:
     """Copy everything to another store, and compare the two.
 
     If it is interrupted, run it again: it continues where it stopped. Models and providers are not copied; add them
-    again.
+    again. With --user everything becomes that user's, as when the folders of a server's users move to PostgreSQL.
     """
     from contextlib import closing
 
     from homing.database.copying import Table
+    from homing.errors import InvalidArgument
     from homing.moving import move
     from homing.server import tokens
     from homing.stores import open_store
+    from homing.stores.store import MultiUserStore
 
     with (
         closing(open_store(from_url, existing=True)) as source,
         closing(open_store(to_url)) as target,
         progress("Copying") as step,
     ):
-        done = move(source, target, tables=[Table(tokens.COMPONENT, tokens.STEPS, "tokens", "id")], progress=step)
+        if user and not isinstance(target, MultiUserStore):
+            raise InvalidArgument("only a PostgreSQL store has parts for users; leave --user out")
+        filled = target.for_user(user) if user and isinstance(target, MultiUserStore) else target
+        done = move(source, filled, tables=[Table(tokens.COMPONENT, tokens.STEPS, "tokens", "id")], progress=step)
     resumed = f", {done.resumed} of them by an earlier run" if done.resumed else ""
     message = (
         f"{counted(done.records, 'record')} in {counted(done.collections, 'collection')} copied{resumed}; "

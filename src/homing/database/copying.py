@@ -23,24 +23,31 @@ class Table:
 
 
 def copy_table(
-    source: Database, target: Database, table: Table, changed: Callable[[Row], Row] = lambda row: row
+    source: Database,
+    target: Database,
+    table: Table,
+    changed: Callable[[Row], Row] = lambda row: row,
+    *,
+    user: str | None = None,
 ) -> int:
     """Bring over every row that is not there yet, as `changed`; returns how many the source has.
 
-    What it had brought when it was interrupted is found and passed over the next time.
+    Of a table with rows of users, give the `user`: the two databases are then as that user sees them. What it had
+    brought when it was interrupted is found and passed over the next time.
     """
     if not source.applied(table.component):
         return 0
     target.migrate(table.component, table.steps)
     count = 0
-    while page := source.read(partial(_page, table=table, start=count)):
+    while page := source.read(partial(_page, table=table, start=count, user=user)):
         target.write(partial(_write, table=table, rows=[changed(row) for row in page]))
         count += len(page)
     return count
 
 
-def _page(transaction: Transaction, table: Table, start: int) -> list[Row]:
-    return transaction.rows(f"SELECT * FROM {table.name} ORDER BY {table.key} LIMIT {PAGE} OFFSET {start}")
+def _page(transaction: Transaction, table: Table, start: int, user: str | None) -> list[Row]:
+    own, given = ("", ()) if user is None else (" WHERE user_id = $1", (user,))
+    return transaction.rows(f"SELECT * FROM {table.name}{own} ORDER BY {table.key} LIMIT {PAGE} OFFSET {start}", *given)
 
 
 def _write(transaction: Transaction, table: Table, rows: Sequence[Row]) -> None:

@@ -27,6 +27,11 @@ class Transaction(Protocol):
     def each(self, sql: str, many: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each set of values."""
 
+    @property
+    def skip_locked(self) -> str:
+        """What to end a SELECT with that takes rows for itself and passes over those that others are taking: nothing
+        where a transaction that writes has the database alone."""
+
     def now(self) -> float:
         """Seconds since 1970 by the clock of the database: the one clock that all who write to it share."""
 
@@ -70,3 +75,16 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Let go of it. Closing twice is fine."""
+
+
+@runtime_checkable
+class MultiUserDatabase(Protocol):
+    """A database that keeps the rows of its users apart."""
+
+    def for_user(self, user: str) -> Database:
+        """The database as one user sees it."""
+
+
+def entered(database: Database, user: str) -> Database:
+    """The database as a user sees it, where it keeps users apart; an empty name is who runs it."""
+    return database.for_user(user) if user and isinstance(database, MultiUserDatabase) else database

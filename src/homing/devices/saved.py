@@ -28,22 +28,28 @@ STEPS: tuple[Step, ...] = (
         name TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL, revision INT64 NOT NULL, updated FLOAT64 NOT NULL
     )
     """,
+    """
+    ALTER TABLE homes RENAME TO home_of_one;
+    CREATE TABLE homes(
+        user_id TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL, revision INT64 NOT NULL, updated FLOAT64 NOT NULL);
+    INSERT INTO homes SELECT '', body, revision, updated FROM home_of_one;
+    DROP TABLE home_of_one;
+    """,
 )
-NAME = "home"
-"""A database holds one home; its row is called so."""
 
 
 class SavedDevices:
     """Answers sentences about the home that was last loaded into a database, by this process or another.
 
-    Loading is atomic, and safe beside asking: a sentence is answered by one home, the latest when it was said. A home
-    that cannot be read any more raises StoreCorrupt until another is loaded.
+    Each `user` of a database has one. Loading is atomic, and safe beside asking: a sentence is answered by one home,
+    the latest when it was said. A home that cannot be read any more raises StoreCorrupt until another is loaded.
     """
 
     def __init__(
         self,
         database: Database,
         *,
+        user: str = "",
         embedder: EmbeddingProvider | None = None,
         chat: ChatModel | None = None,
         deadline: float = DEADLINE,
@@ -51,6 +57,7 @@ class SavedDevices:
     ) -> None:
         database.migrate(COMPONENT, STEPS)
         self._database = database
+        self._user = user
         self._lock = threading.Lock()
         self._latest = DeviceRetriever(embedder=embedder, chat=chat, deadline=deadline, vector_deadline=vector_deadline)
         self._revision = 0
@@ -83,8 +90,8 @@ class SavedDevices:
             # Before reading: a commit that comes between the two is then noticed the next time.
             seen = self._database.version()
             if seen != self._seen:
-                known = self._revision
-                for body, revision in self._database.read(lambda tx: _other_than(known, tx)):
+                user, known = self._user, self._revision
+                for body, revision in self._database.read(lambda tx: _other_than(user, known, tx)):
                     self._turn_to(_parse(body), revision)
                 self._seen = seen
             return self._latest
@@ -92,7 +99,7 @@ class SavedDevices:
     def _become(self, given: HomeFile) -> Changes:
         home = Home(given.devices, given.rooms)
         body = _dump(home)
-        replaced, revision = self._database.write(lambda tx: _replace(body, tx), scope=COMPONENT)
+        replaced, revision = self._database.write(lambda tx: _replace(self._user, body, tx), scope=COMPONENT)
         with self._lock:
             if revision > self._revision:
                 self._turn_to(home, revision)
@@ -105,17 +112,17 @@ class SavedDevices:
         self._latest, self._revision = latest, revision
 
 
-def _other_than(known: int, tx: Transaction) -> list[Row]:
-    return tx.rows("SELECT body, revision FROM homes WHERE name = $1 AND revision <> $2", NAME, known)
+def _other_than(user: str, known: int, tx: Transaction) -> list[Row]:
+    return tx.rows("SELECT body, revision FROM homes WHERE user_id = $1 AND revision <> $2", user, known)
 
 
-def _replace(body: str, tx: Transaction) -> tuple[str | None, int]:
+def _replace(user: str, body: str, tx: Transaction) -> tuple[str | None, int]:
     """Put a home in place of the one before; answers that one's text, and the new revision."""
-    before = tx.rows("SELECT body FROM homes WHERE name = $1", NAME)
+    before = tx.rows("SELECT body FROM homes WHERE user_id = $1", user)
     [(revision,)] = tx.rows(
-        "INSERT INTO homes(name, body, revision, updated) VALUES ($1, $2, 1, $3) ON CONFLICT(name) DO UPDATE SET "
+        "INSERT INTO homes(user_id, body, revision, updated) VALUES ($1, $2, 1, $3) ON CONFLICT(user_id) DO UPDATE SET "
         "body = excluded.body, revision = homes.revision + 1, updated = excluded.updated RETURNING revision",
-        *(NAME, body, tx.now()),
+        *(user, body, tx.now()),
     )
     return (before[0][0] if before else None), revision
 

@@ -15,6 +15,7 @@ from homing.database.private import is_open
 from homing.devices.saved import SavedDevices
 from homing.doctor.finding import Finding, opened
 from homing.engine import Engine
+from homing.engine.presence import present
 from homing.engine.work import Work
 from homing.errors import HomingError
 from homing.memory import Memory
@@ -122,6 +123,8 @@ def working(settings: Settings, *, ask_model: bool) -> list[Finding]:
         engine = Engine(store, models if ask_model else None, background=False)
         try:
             found += [*_save(engine), *_queue(store.database), *_skills(engine, settings.data), *_kept(engine)]
+            if isinstance(settings.database, str):
+                found += _members(store.database)
         finally:
             engine.close()
             models.close()
@@ -189,3 +192,19 @@ def _skills(engine: Engine, data: Path) -> Iterator[Finding]:
         yield Finding("skills", "warn", message, "homing doctor --live", "只按词语查找")
     else:
         yield Finding("skills", "ok", "a look-up was answered", detail_zh="查找技能正常")
+
+
+def _members(database: Database) -> Iterator[Finding]:
+    """The servers and workers on the database, and the keys that are not set where they run."""
+    members = present(database)
+    for one in members:
+        for variable in one.unset:
+            message = f"{variable} is not set there, and a provider's key is read from it"
+            mend = f"export {variable} on {one.host} and start it again"
+            yield Finding(
+                f"{one.kind} {one.name}", "warn", message, mend, f"那里没有设置 {variable}，服务商的密钥要从它读取"
+            )
+    servers = sum(one.kind == "server" for one in members)
+    detail = f"{servers} servers and {len(members) - servers} workers are running"
+    zh = f"{servers} 个服务器和 {len(members) - servers} 个 worker 在运行"
+    yield Finding("members", "ok", detail, detail_zh=zh)

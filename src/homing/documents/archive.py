@@ -289,24 +289,25 @@ def _read(held: bytes) -> str:
     return bytes(held).decode("utf-8", "surrogatepass")
 
 
-def copy_documents(source: Database, target: Database, owner: str) -> int:
-    """Bring over every document that is not there yet; returns how many the source has. Chunks keep their ids."""
+def copy_documents(source: Database, target: Database, owner: str, to: str) -> int:
+    """Bring over every document of an owner that is not there yet, and let it be another's; returns how many there are.
+
+    Chunks keep their ids.
+    """
     if not source.applied(COMPONENT):
         return 0
     target.migrate(COMPONENT, STEPS)
     documents = source.read(partial(rows, owner=owner))
     for row in documents:
-        target.write(partial(_copy, row=row, held=source.read(partial(stored, row=row))))
+        target.write(partial(_copy, row=replace(row, owner=to), held=source.read(partial(stored, row=row))))
     settings = source.read(
-        lambda transaction: transaction.rows(
-            "SELECT user_id, name, value FROM document_settings WHERE user_id = $1", owner
-        )
+        lambda transaction: transaction.rows("SELECT name, value FROM document_settings WHERE user_id = $1", owner)
     )
     target.write(
         lambda transaction: transaction.each(
             "INSERT INTO document_settings(user_id, name, value) VALUES ($1, $2, $3) "
             "ON CONFLICT(user_id, name) DO NOTHING",
-            settings,
+            [(to, *one) for one in settings],
         )
     )
     return len(documents)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from homing.database import Database
 from homing.documents.records import FOLDER
 from homing.documents.writing import Saved
 from homing.engine import Engine
@@ -30,6 +29,14 @@ STEPS = (
     CREATE TABLE followed_files(
         project TEXT NOT NULL, document TEXT NOT NULL, size INT64 NOT NULL, modified INT64 NOT NULL,
         seen INT64 NOT NULL, PRIMARY KEY(project, document));
+    """,
+    """
+    ALTER TABLE followed_files RENAME TO followed_files_of_one;
+    CREATE TABLE followed_files(
+        user_id TEXT NOT NULL, project TEXT NOT NULL, document TEXT NOT NULL, size INT64 NOT NULL,
+        modified INT64 NOT NULL, seen INT64 NOT NULL, PRIMARY KEY(user_id, project, document));
+    INSERT INTO followed_files SELECT '', project, document, size, modified, seen FROM followed_files_of_one;
+    DROP TABLE followed_files_of_one;
     """,
 )
 # A file written in the same instant as it was read may change again without its time stamp moving.
@@ -90,13 +97,12 @@ class FollowedFolder:
     def refresh(self, progress: Progress | None = None) -> Refreshed:
         """Make the project say what the files say now, and embed what is new."""
         report = Refreshed()
-        database = self._engine.database
-        known = _stamps(database, self.project)
+        known = _stamps(self._engine, self.project)
         there = {one.id for one in self._documents.documents(self.project)}
         paths = {path.relative_to(self.folder).as_posix(): path for path in text_files(self.folder)}
         for name in sorted((there | known.keys()) - paths.keys()):
             report.removed += self._documents.delete(self.project, name)
-            _forget(database, self.project, name)
+            _forget(self._engine, self.project, name)
         for done, (name, path) in enumerate(paths.items(), start=1):
             self._follow(name, path, known.get(name) if name in there else None, name in there, report)
             if progress is not None:
@@ -136,7 +142,7 @@ class FollowedFolder:
             report.added += 1
         report.passages += len(saved.changed)
         # The stamp comes last: a file counts as read only when everything about it is in place.
-        _keep(self._engine.database, self.project, name, _Stamp(stat.st_size, stat.st_mtime_ns, seen))
+        _keep(self._engine, self.project, name, _Stamp(stat.st_size, stat.st_mtime_ns, seen))
 
 
 def _placed(hit: Hit, text: str) -> Hit:
@@ -145,31 +151,33 @@ def _placed(hit: Hit, text: str) -> Hit:
     return replace(hit, metadata=place)
 
 
-def _stamps(database: Database, project: str) -> dict[str, _Stamp]:
-    found = database.read(
+def _stamps(engine: Engine, project: str) -> dict[str, _Stamp]:
+    found = engine.database.read(
         lambda transaction: transaction.rows(
-            "SELECT document, size, modified, seen FROM followed_files WHERE project = $1", project
+            "SELECT document, size, modified, seen FROM followed_files WHERE user_id = $1 AND project = $2",
+            *(engine.user, project),
         )
     )
     return {name: _Stamp(*rest) for name, *rest in found}
 
 
-def _keep(database: Database, project: str, name: str, stamp: _Stamp) -> None:
-    row = (project, name, stamp.size, stamp.modified, stamp.seen)
-    database.write(
+def _keep(engine: Engine, project: str, name: str, stamp: _Stamp) -> None:
+    row = (engine.user, project, name, stamp.size, stamp.modified, stamp.seen)
+    engine.database.write(
         lambda transaction: transaction.rows(
-            "INSERT INTO followed_files(project, document, size, modified, seen) VALUES ($1, $2, $3, $4, $5) "
-            "ON CONFLICT(project, document) DO UPDATE SET size = excluded.size, modified = excluded.modified, "
-            "seen = excluded.seen",
+            "INSERT INTO followed_files(user_id, project, document, size, modified, seen) "
+            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT(user_id, project, document) DO UPDATE SET "
+            "size = excluded.size, modified = excluded.modified, seen = excluded.seen",
             *row,
         )
     )
 
 
-def _forget(database: Database, project: str, name: str) -> None:
-    database.write(
+def _forget(engine: Engine, project: str, name: str) -> None:
+    engine.database.write(
         lambda transaction: transaction.rows(
-            "DELETE FROM followed_files WHERE project = $1 AND document = $2", project, name
+            "DELETE FROM followed_files WHERE user_id = $1 AND project = $2 AND document = $3",
+            *(engine.user, project, name),
         )
     )
 

@@ -114,8 +114,8 @@ class Engine:
 
     The worker starts with the first write of this process, or by `start`. A store that is no database itself (LanceDB)
     is given one for the rows of work; `user` is whose texts these are. Where the store keeps users apart, `for_user` is
-    the engine of one of them, and the worker of this one embeds what they write as well. Without `background` that is
-    left to `embed_written`, `flush` and `close`.
+    the engine of one of them: this one is its `parent`, whose worker embeds what they write as well. Without
+    `background` that is left to `embed_written`, `flush` and `close`.
     """
 
     def __init__(
@@ -127,6 +127,7 @@ class Engine:
         user: str = "",
         options: WorkerOptions | None = None,
         background: bool = True,
+        parent: Engine | None = None,
     ) -> None:
         database = store.database or database
         if database is None:
@@ -137,14 +138,14 @@ class Engine:
         self.models = as_models(models)
         self.work = Work(database, user=user)
         self.wanted = Wanted(database, store, self.work, user=user)
-        self.worker = Worker(
-            database, store, self.models, self.work, self.wanted, options or WorkerOptions(), others=self._others
-        )
+        self.options = options or WorkerOptions()
+        self.worker = Worker(database, store, self.models, self.work, self.wanted, self.options, others=self._others)
         self.background = background
-        self.written: Callable[[], None] = self._notice
+        self.written: Callable[[], None] = self._notice if parent is None else parent.written
         """Called after each write that commits here: the worker wants to know."""
         self._keeps_users_apart = not user and isinstance(store, MultiUserStore)
         self._users: dict[str, Engine] = {}
+        self._parent = parent
         self._followed = ""
         self._collections: dict[str, Collection] = {}
         self._lock = threading.Lock()
@@ -163,17 +164,22 @@ class Engine:
             raise InvalidArgument("this store does not keep users apart; give each a collection of their own")
         with self._lock:
             if user not in self._users:
-                self._users[user] = Engine(self.store.for_user(user), self.models, user=user)
-                self._users[user].written = self._notice
+                self._users[user] = Engine(
+                    self.store.for_user(user), self.models, user=user, options=self.options, parent=self
+                )
             return self._users[user]
 
     def everybody(self) -> list[Engine]:
         """This engine, and those of all users who have texts in its store."""
         return [self, *(self.for_user(user) for user in self.work.users())] if self._keeps_users_apart else [self]
 
+    def register(self) -> None:
+        """Have this user known before anything of theirs is written."""
+        self.database.write(self.work.register)
+
     def start(self) -> None:
-        """Embed what waits, whoever left it."""
-        self.worker.start()
+        """Embed what waits, whoever left it. For the users of an engine its own worker does."""
+        (self._parent or self).worker.start()
 
     def embed_written(self) -> None:
         """Embed what this process wrote, in the calling thread, and wait for what its worker is at.

@@ -7,18 +7,17 @@ ticket takes it off: what was asked for again while it was being worked on stays
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.database import Database, Row, Transaction
-from homing.engine.work_state import FAR, PROCESS, WorkState, is_gone
+from homing.engine.presence import gone, this_process
+from homing.engine.work_state import FAR, PROCESS, WorkState
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
-# was last; `process` is who asked. `user_name` is whose texts these are, and `work_users` are all who ever wrote any: a
-# store that keeps users apart names none of them.
+# was last; `process` is who asked. `user_name` is whose texts these are, and `work_users` are all who ever came: a
+# store that keeps users apart names none of them. `processes` are the servers and workers (presence.py).
 STEPS = (
     """
     CREATE TABLE work(
@@ -34,10 +33,14 @@ STEPS = (
         started FLOAT64 NOT NULL, PRIMARY KEY(user_name, collection));
     CREATE TABLE work_users(user_name TEXT PRIMARY KEY);
     """,
+    """
+    CREATE TABLE processes(
+        name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, host TEXT NOT NULL, unset TEXT NOT NULL,
+        seen FLOAT64 NOT NULL);
+    """,
 )
 INTERACTIVE, IMPORT, CHANGE = 0, 1, 2
 """Priorities: what somebody waits for, what comes in bulk, and vectors of another model. The lowest is first."""
-SCOPE = "work"
 LEASE = 600.0
 """Seconds that a worker may take for a batch before another one takes it over."""
 MAX_HOLD = 60.0
@@ -62,7 +65,7 @@ class Work(WorkState):
     def __init__(self, database: Database, *, user: str = "", lease: float = LEASE) -> None:
         super().__init__(database, user)
         self._lease = lease
-        self._owner = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{secrets.token_hex(4)}"
+        self._owner = f"{this_process()}:{secrets.token_hex(4)}"
         database.migrate("work", STEPS)
 
     def add(
@@ -91,7 +94,7 @@ class Work(WorkState):
             "attempts = 0, error = '', dead = 0",
             (
                 (self._user, collection, one, model, _ticket(), priority, size, PROCESS, now, now + settle, MAX_HOLD)
-                for one, size in sizes.items()
+                for one, size in sorted(sizes.items())
             ),
         )
 
@@ -114,24 +117,31 @@ class Work(WorkState):
         for table in ("work", "wanted"):
             transaction.rows(f"DELETE FROM {table} WHERE user_name = $1 AND collection = $2", self._user, collection)
 
-    def claim(self, count: int, size: int, *, early: bool = False, mine: bool = False) -> list[Item]:
+    def claim(
+        self, count: int, size: int, *, early: bool = False, mine: bool = False, collections: Sequence[str] = ()
+    ) -> list[Item]:
         """Rows that nobody holds, the most urgent first and of these the newest: at most `count`, about `size` bytes.
 
-        With `early` also what still rests because it was just written; with `mine` only what this process asked for.
+        With `early` also what still rests because it was just written; with `mine` only what this process asked for;
+        with `collections` only what is theirs. Several who claim at once get different rows, and none waits.
         """
 
-        def claimable(transaction: Transaction, now: float, most: int) -> list[Row]:
+        def claimable(transaction: Transaction, now: float, most: int, locking: str = "") -> list[Row]:
             return transaction.rows(
                 "SELECT collection, id, model, ticket, attempts, size FROM work WHERE user_name = $1 "
-                f"AND dead = 0 AND (owner = '' OR leased <= $2 OR leased >= $2 + {FAR} OR NOT (owner = ANY($3))) "
+                f"AND dead = 0 AND (owner = '' OR leased <= $2 OR leased >= $2 + {FAR} OR owner = ANY($3)) "
                 f"AND (due <= $2 OR due >= $2 + {FAR} OR ($4 = 1 AND error = '')) AND ($5 = '' OR process = $5) "
-                "ORDER BY priority, queued DESC, id LIMIT $6",
-                *(self._user, now, self._living(transaction, now), int(early), PROCESS if mine else "", most),
+                "AND ($6 = 0 OR collection = ANY($7)) "
+                f"ORDER BY priority, queued DESC, id LIMIT $8 {locking}",
+                *(self._user, now, self._dead(transaction, now), int(early), PROCESS if mine else ""),
+                *(len(collections), list(collections), most),
             )
 
         def work(transaction: Transaction) -> list[Item]:
             items, total, now = list[Item](), 0, transaction.now()
-            for collection, key, model, ticket, attempts, length in claimable(transaction, now, count):
+            for collection, key, model, ticket, attempts, length in claimable(
+                transaction, now, count, transaction.skip_locked
+            ):
                 if items and total + length > size:
                     break
                 items.append(Item(collection, key, model, ticket, attempts))
@@ -141,12 +151,12 @@ class Work(WorkState):
                 "WHERE user_name = $3 AND collection = $4 AND id = $5 AND model = $6",
                 [(self._owner, now + self._lease, self._user, one.collection, one.id, one.model) for one in items],
             )
-            return items
+            return sorted(items, key=_order)
 
         # Mostly there is nothing: nobody who writes has to wait for that.
         if not self._database.read(lambda transaction: claimable(transaction, transaction.now(), 1)):
             return []
-        return self._database.write(work, SCOPE)
+        return self._database.write(work)
 
     def done(self, items: Sequence[Item]) -> None:
         """These have their vectors. What was asked for again meanwhile stays, free to be claimed."""
@@ -155,7 +165,7 @@ class Work(WorkState):
             transaction.each(f"DELETE FROM work WHERE {_HELD}", [self._held(one) for one in items])
             self._free(transaction, items)
 
-        self._database.write(work, SCOPE)
+        self._database.write(work)
 
     def postpone(self, items: Sequence[Item], error: str, *, seconds: float, counts: bool) -> None:
         """These failed for now and are due again later; `counts` is whether the failure is held against them."""
@@ -168,7 +178,7 @@ class Work(WorkState):
             )
             self._free(transaction, items)
 
-        self._database.write(work, SCOPE)
+        self._database.write(work)
 
     def dead_letter(self, item: Item, error: str) -> None:
         """This one will not be tried again by itself."""
@@ -180,11 +190,11 @@ class Work(WorkState):
             )
             self._free(transaction, [item])
 
-        self._database.write(work, SCOPE)
+        self._database.write(work)
 
     def release(self, items: Sequence[Item]) -> None:
         """These are free to be claimed by anybody."""
-        self._database.write(lambda transaction: self._free(transaction, items), SCOPE)
+        self._database.write(lambda transaction: self._free(transaction, items))
 
     def release_all(self) -> None:
         """Everything that this worker holds is free to be claimed by anybody."""
@@ -192,7 +202,6 @@ class Work(WorkState):
             lambda transaction: transaction.rows(
                 "UPDATE work SET owner = '', leased = 0 WHERE owner = $1", self._owner
             ),
-            SCOPE,
         )
 
     def flush(self) -> None:
@@ -203,7 +212,6 @@ class Work(WorkState):
                 self._user,
                 transaction.now(),
             ),
-            SCOPE,
         )
 
     def retry_dead(self) -> int:
@@ -214,7 +222,6 @@ class Work(WorkState):
                 "WHERE user_name = $1 AND dead = 1 RETURNING id",
                 self._user,
             ),
-            SCOPE,
         )
         return len(revived)
 
@@ -228,10 +235,15 @@ class Work(WorkState):
             [(self._user, one.collection, one.id, one.model, self._owner) for one in items],
         )
 
-    def _living(self, transaction: Transaction, now: float) -> list[str]:
-        """The workers that hold something and are not certainly dead."""
+    def _dead(self, transaction: Transaction, now: float) -> list[str]:
+        """The workers that hold something and have died."""
         owners = transaction.rows("SELECT DISTINCT owner FROM work WHERE owner <> '' AND leased > $1", now)
-        return [owner for (owner,) in owners if not is_gone(owner)]
+        return sorted(gone(transaction, (owner for (owner,) in owners), now))
+
+
+def _order(item: Item) -> tuple[str, str, str]:
+    """The order in which everybody takes rows, so that two who take the same ones never wait for each other."""
+    return item.collection, item.model, item.id
 
 
 def _ticket() -> int:

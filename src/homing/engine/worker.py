@@ -30,7 +30,8 @@ LOOK = 5.0
 class WorkerOptions:
     """How texts are taken: `batch_size` of them at most, about `batch_bytes` of text, by so many `threads`.
 
-    `full` is how many waiting texts are logged as a warning.
+    `full` is how many waiting texts are logged as a warning. With `collections` only their texts are taken; without
+    `embeds` none are, and whoever waits for vectors waits for other processes.
     """
 
     batch_size: int = 64
@@ -38,6 +39,8 @@ class WorkerOptions:
     threads: int = 1
     full: int = 10_000
     retries: Retries = field(default_factory=Retries)
+    embeds: bool = True
+    collections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if min(self.batch_size, self.batch_bytes, self.threads, self.retries.attempts) < 1:
@@ -91,6 +94,10 @@ class Worker:
         with self._wake:
             return self._at_work > 0
 
+    @property
+    def _embeds(self) -> bool:
+        return self._options.embeds and self._models.embeds
+
     def notify(self) -> None:
         """Something was written."""
         with self._wake:
@@ -107,7 +114,7 @@ class Worker:
     def start(self) -> None:
         """Start the threads. Starting twice is fine."""
         with self._wake:
-            if self._threads or not self._models.embeds:
+            if self._threads or not self._embeds:
                 return
             # Each start has its own signal: a thread that outlived the timeout of an earlier stop still ends.
             self._stopping = threading.Event()
@@ -203,7 +210,7 @@ class Worker:
         stopping: threading.Event | None = None,
     ) -> bool:
         """Embed one batch of what is due in the calling thread, unless `stopping`; whether there was anything."""
-        if not self._models.embeds:
+        if not self._embeds:
             return False
         with self._wake:
             self._at_work += 1
@@ -213,7 +220,9 @@ class Worker:
             count = size or self._options.batch_size
             with self._claiming:
                 if stopping is None or not stopping.is_set():
-                    items = self._work.claim(count, self._options.batch_bytes, early=early, mine=mine)
+                    items = self._work.claim(
+                        count, self._options.batch_bytes, early=early, mine=mine, collections=self._options.collections
+                    )
             if items:
                 self._embedding.run(items)
                 if any(one.model for one in items):

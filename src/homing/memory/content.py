@@ -24,6 +24,19 @@ STEPS = (
     CREATE INDEX memories_by_session ON memories(collection, session_key, created);
     CREATE INDEX memories_by_age ON memories(collection, created);
     """,
+    # Users of a database that they share have collections, and ids, of the same name.
+    """
+    ALTER TABLE memories RENAME TO memories_of_one;
+    DROP INDEX memories_by_session;
+    DROP INDEX memories_by_age;
+    CREATE TABLE memories(
+        user_id TEXT NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL, session_key TEXT NOT NULL,
+        created FLOAT64 NOT NULL, updated FLOAT64 NOT NULL, PRIMARY KEY(user_id, collection, id));
+    INSERT INTO memories SELECT '', collection, id, session_key, created, updated FROM memories_of_one;
+    DROP TABLE memories_of_one;
+    CREATE INDEX memories_by_session ON memories(user_id, collection, session_key, created);
+    CREATE INDEX memories_by_age ON memories(user_id, collection, created);
+    """,
 )
 CHANGEABLE = frozenset({"text", "session_key", "category", "tags", "metadata"})
 COLLECTIONS = ("knowledge", "observation", "reflection", "learning")
@@ -50,6 +63,7 @@ class ContentStore:
         self._engine = place if isinstance(place, Engine) else Engine(place, None)
         self._store = self._engine.store
         self._database = self._engine.database
+        self._user = self._engine.user
         self._embed = embed
         self._database.migrate("memories", STEPS)
 
@@ -57,8 +71,8 @@ class ContentStore:
         """The entries that exist, by id."""
         self._check(collection)
         wanted = checked_names(ids, "id")
-        statement = "SELECT id, created, updated FROM memories WHERE collection = $1 AND id = ANY($2)"
-        found = self._database.read(lambda transaction: transaction.rows(statement, collection, wanted))
+        statement = "SELECT id, created, updated FROM memories WHERE user_id = $1 AND collection = $2 AND id = ANY($3)"
+        found = self._database.read(lambda transaction: transaction.rows(statement, self._user, collection, wanted))
         return {entry.id: entry for entry in self._entries(collection, found)}
 
     def list(
@@ -69,11 +83,11 @@ class ContentStore:
         if limit < 0 or offset < 0:
             raise InvalidArgument("limit and offset must not be negative")
         session = "" if session_key is None else session_text(session_key)
-        asked = (collection, int(session_key is None), session, limit, offset)
+        asked = (self._user, collection, int(session_key is None), session, limit, offset)
         found = self._database.read(
             lambda transaction: transaction.rows(
-                "SELECT id, created, updated FROM memories WHERE collection = $1 AND ($2 = 1 OR session_key = $3) "
-                "ORDER BY created DESC, id LIMIT $4 OFFSET $5",
+                "SELECT id, created, updated FROM memories WHERE user_id = $1 AND collection = $2 "
+                "AND ($3 = 1 OR session_key = $4) ORDER BY created DESC, id LIMIT $5 OFFSET $6",
                 *asked,
             )
         )
@@ -82,9 +96,8 @@ class ContentStore:
     def count(self, collection: str) -> int:
         """How many entries there are."""
         self._check(collection)
-        [(count,)] = self._database.read(
-            lambda transaction: transaction.rows("SELECT count(*) FROM memories WHERE collection = $1", collection)
-        )
+        statement = "SELECT count(*) FROM memories WHERE user_id = $1 AND collection = $2"
+        [(count,)] = self._database.read(lambda transaction: transaction.rows(statement, self._user, collection))
         return int(count)
 
     def add(
@@ -125,7 +138,7 @@ class ContentStore:
         unwanted, kept = checked_names(ids, "id"), self._engine.collection(collection)
 
         def work(transaction: Transaction) -> int:
-            transaction.rows("DELETE FROM memories WHERE collection = $1 AND id = ANY($2)", collection, unwanted)
+            self._unlist(transaction, collection, unwanted)
             return kept.delete(unwanted, transaction)
 
         count = self._database.write(work, kept.scope)
@@ -144,15 +157,15 @@ class ContentStore:
 
         def work(transaction: Transaction) -> None:
             now, there = transaction.now(), self._store.ids(collection)
-            rows = transaction.rows("SELECT id FROM memories WHERE collection = $1", collection)
-            known = {key for (key,) in rows}
-            gone = sorted(known.difference(there))
-            transaction.rows("DELETE FROM memories WHERE collection = $1 AND id = ANY($2)", collection, gone)
+            statement = "SELECT id FROM memories WHERE user_id = $1 AND collection = $2"
+            known = {key for (key,) in transaction.rows(statement, self._user, collection)}
+            self._unlist(transaction, collection, sorted(known.difference(there)))
             missing = [key for key in there if key not in known]
             transaction.each(
-                "INSERT INTO memories(collection, id, session_key, created, updated) VALUES ($1, $2, $3, $4, $4)",
+                "INSERT INTO memories(user_id, collection, id, session_key, created, updated) "
+                "VALUES ($1, $2, $3, $4, $5, $5)",
                 (
-                    (collection, record.id, entry_of(record, now, now).session_key, now)
+                    (self._user, collection, record.id, entry_of(record, now, now).session_key, now)
                     for record in self._store.get(collection, missing, embeddings=False)
                 ),
             )
@@ -166,10 +179,10 @@ class ContentStore:
         def work(transaction: Transaction) -> Entry:
             entry, now = make(), transaction.now()
             [(created,)] = transaction.rows(
-                "INSERT INTO memories(collection, id, session_key, created, updated) VALUES ($1, $2, $3, $4, $4) "
-                "ON CONFLICT(collection, id) DO UPDATE SET session_key = excluded.session_key, "
-                "updated = excluded.updated RETURNING created",
-                *(collection, entry.id, entry.session_key, now),
+                "INSERT INTO memories(user_id, collection, id, session_key, created, updated) "
+                "VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT(user_id, collection, id) DO UPDATE SET "
+                "session_key = excluded.session_key, updated = excluded.updated RETURNING created",
+                *(self._user, collection, entry.id, entry.session_key, now),
             )
             kept.write([entry.record], transaction)
             return replace(entry, created=created, updated=now)
@@ -179,6 +192,12 @@ class ContentStore:
         if self._embed is not None:
             self._embed(EmbedRequest(collection, entry.id, entry.text, entry.index_metadata))
         return entry
+
+    def _unlist(self, transaction: Transaction, collection: str, ids: Sequence[str]) -> None:
+        transaction.rows(
+            "DELETE FROM memories WHERE user_id = $1 AND collection = $2 AND id = ANY($3)",
+            *(self._user, collection, list(ids)),
+        )
 
     def _entries(self, collection: str, found: Sequence[tuple[Any, ...]]) -> Sequence[Entry]:
         records = self._store.get(collection, [key for key, _, _ in found], embeddings=False)

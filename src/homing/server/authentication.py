@@ -13,6 +13,7 @@ from homing.operations.operation import Scope as Reach
 from homing.server.access import Caller
 from homing.server.limits import RateLimit
 from homing.server.service import Service
+from homing.server.shared_rate import SharedRateLimit
 from homing.server.users import OWNER
 
 PAGE = frozenset({"/", "/favicon.ico", "/docs"})
@@ -31,14 +32,19 @@ class Authentication:
         self._app = app
         self._service = service
         settings = service.settings
-        self._rate = RateLimit(settings.rate, settings.burst, folder=service.share.folder)
+        # Where other servers answer the same callers, what they may ask for is counted together.
+        self._shared = service.app.keeps_users_apart
+        self._rate: RateLimit | SharedRateLimit = RateLimit(settings.rate, settings.burst, folder=service.share.folder)
+        if self._shared and settings.rate:
+            self._rate = SharedRateLimit(service.app.database, settings.rate, settings.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            identity = self._identify(scope)
+            # A database server is waited for in a thread: nobody else's request should wait with it.
+            identity = await run_in_threadpool(self._identify, scope) if self._shared else self._identify(scope)
         except StoreError:
             # Without the database nobody can say who they are; how the server does is told all the same.
             if scope["path"] not in PUBLIC:

@@ -1,16 +1,20 @@
-"""Jobs as rows: what was begun is known after the end of a server, and taken up again by the next one."""
+"""Jobs as rows: what was begun is known to every server on the database, and taken up by another where one ends.
+
+`jobs` has what servers share: who began what, who is at it, how far it is. What it is about, and what came of it, is in
+`job_details`, the user's own: where the database keeps users apart, that is written and read as the user.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from homing.database import Database, Row, Step, Transaction
-from homing.engine.work_state import PROCESS, is_gone
+from homing.database import Database, Row, Step, Transaction, entered
+from homing.engine.presence import gone, this_process
+from homing.engine.work import Work
 from homing.operations.operation import Scope
 
 if TYPE_CHECKING:
@@ -25,23 +29,61 @@ STEPS: tuple[Step, ...] = (
         done INT64 NOT NULL, total INT64 NOT NULL, result TEXT NOT NULL, error TEXT NOT NULL, created FLOAT64 NOT NULL,
         ended FLOAT64, holder TEXT NOT NULL, seen FLOAT64 NOT NULL)
     """,
-    "ALTER TABLE jobs ADD COLUMN cancelled INT64 NOT NULL DEFAULT 0",
+    """
+    CREATE TABLE job_details(
+        user_id TEXT NOT NULL, id TEXT NOT NULL, subject TEXT NOT NULL, input TEXT NOT NULL, content BYTES,
+        result TEXT NOT NULL, error TEXT NOT NULL, PRIMARY KEY(user_id, id));
+    INSERT INTO job_details SELECT CASE WHEN shared = 1 OR user_name = 'owner' THEN '' ELSE user_name END, id, subject,
+        input, NULL, result, error FROM jobs;
+    ALTER TABLE jobs DROP COLUMN subject;
+    ALTER TABLE jobs DROP COLUMN input;
+    ALTER TABLE jobs DROP COLUMN result;
+    ALTER TABLE jobs DROP COLUMN error;
+    ALTER TABLE jobs ADD COLUMN canceled INT64 NOT NULL DEFAULT 0;
+    """,
 )
-COLUMNS = (
-    "id, kind, subject, user_name, shared, operation, input, scope, state, done, total, result, error, created, ended"
-)
-OPEN = "state IN ('waiting', 'running')"
+HEAD = "id, kind, user_name, shared, operation, scope, state, done, total, created, ended, holder, canceled"
+OWNER = "owner"
 LEASE = 600.0
-"""Seconds without a sign of life after which a job of another machine is taken for abandoned."""
+"""Seconds without a sign of life after which a job is taken for abandoned, whatever is known of who was at it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a job is to do, so that another server can: an operation, its input as JSON, and what its caller may."""
+    """What a job is to do, so that another server can: an operation, its input, and what its caller may.
+
+    The input is JSON; `content` is a file that was sent with it.
+    """
 
     operation: str
     input: str
     scope: Scope
+    content: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class JobHead:
+    """A job as every server sees it: `ours` is whether this one is at it."""
+
+    id: str
+    kind: str
+    user: str
+    shared: bool
+    operation: str
+    scope: Scope
+    state: str
+    done: int
+    total: int
+    created: float
+    ended: float | None
+    holder: str
+    canceled: bool
+    ours: bool
+
+    @property
+    def whose(self) -> str:
+        """Whose its details are; empty for those of the server."""
+        return _whose(self.user, self.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +93,15 @@ class LoggedJob:
     fields: Mapping[str, Any]
     shared: bool
     order: Order | None
+    canceled: bool = False
 
 
-Check = Callable[[Sequence[LoggedJob]], None]
-"""Looks at the jobs that are under way; raises where there may not be another one."""
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A job that is under way somewhere: of which kind, and whose."""
+
+    kind: str
+    user: str
 
 
 class JobLog:
@@ -62,85 +109,86 @@ class JobLog:
 
     def __init__(self, database: Database) -> None:
         database.migrate(COMPONENT, STEPS)
+        # Who is still there is known by the rows of workers and servers.
+        Work(database)
         self._database = database
-        self._holder = f"{socket.gethostname()}:{os.getpid()}:{PROCESS}:{id(self)}"
+        self._holder = f"{this_process()}:{id(self)}"
 
-    def begin(self, view: JobView, *, shared: bool, order: Order | None, check: Check | None = None) -> None:
-        """Write a new job down, if `check` does not refuse it beside those that are under way, here or elsewhere."""
+    def begin(
+        self,
+        view: JobView,
+        *,
+        shared: bool,
+        order: Order | None,
+        ended: Sequence[str] = (),
+        check: Callable[[Sequence[Busy]], None] = lambda _: None,
+    ) -> str:
+        """Write a new job down; the id of one that is under way and does the same, in which case it is not.
+
+        `check` raises where there may not be another one beside those under way, on whichever server. What `ended` may
+        not be written down as such yet.
+        """
         wanted = order or Order("", "", "read")
-        values = (
-            view.id,
-            view.kind,
-            view.subject,
-            view.user,
-            int(shared),
-            wanted.operation,
-            wanted.input,
-            wanted.scope,
-        )
+        whose = _whose(view.user, shared)
 
-        def work(transaction: Transaction) -> None:
-            if check is not None:
-                check([_read(row) for row in transaction.rows(f"SELECT {COLUMNS} FROM jobs WHERE {OPEN}")])
-            transaction.rows(
-                f"INSERT INTO jobs({COLUMNS}, holder, seen) "
-                "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, '', '', $10, NULL, $11, $12)",
-                *values,
-                view.state,
-                view.created,
-                self._holder,
-                transaction.now(),
+        def work(transaction: Transaction) -> str:
+            same = transaction.rows(
+                "SELECT j.id FROM jobs j JOIN job_details d ON d.id = j.id "
+                "WHERE d.user_id = $1 AND d.subject = $2 AND j.kind = $3 AND j.shared = $4 AND j.ended IS NULL "
+                "AND NOT (j.id = ANY($5))",
+                *(whose, view.subject, view.kind, int(shared), list(ended)),
             )
+            if same:
+                return str(same[0][0])
+            busy = transaction.rows(
+                "SELECT kind, user_name FROM jobs WHERE ended IS NULL AND NOT (id = ANY($1))", list(ended)
+            )
+            check([Busy(kind, user) for kind, user in busy])
+            transaction.rows(
+                f"INSERT INTO jobs({HEAD}, seen) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, $8, NULL, $9, 0, $10)",
+                *(view.id, view.kind, view.user, int(shared), wanted.operation, wanted.scope, view.state),
+                *(view.created, self._holder, transaction.now()),
+            )
+            transaction.rows(
+                "INSERT INTO job_details(user_id, id, subject, input, content, result, error) "
+                "VALUES ($1, $2, $3, $4, $5, '', '')",
+                *(whose, view.id, view.subject, wanted.input, wanted.content),
+            )
+            return ""
 
-        self._database.write(work, COMPONENT)
+        return entered(self._database, whose).write(work, COMPONENT)
 
-    def update(self, view: JobView) -> None:
+    def update(self, view: JobView, *, shared: bool) -> None:
         """Write down how a job of ours stands; one that somebody else took over is left alone."""
+        whose = _whose(view.user, shared)
 
         def work(transaction: Transaction) -> None:
-            transaction.rows(
-                "UPDATE jobs SET state = $1, done = $2, total = $3, result = $4, error = $5, ended = $6, seen = $7 "
-                "WHERE id = $8 AND holder = $9",
-                view.state,
-                view.done,
-                view.total,
-                "" if view.result is None else json.dumps(view.result),
-                "" if view.error is None else json.dumps(dict(view.error)),
-                view.ended,
-                transaction.now(),
-                view.id,
-                self._holder,
+            ours = transaction.rows(
+                "UPDATE jobs SET state = $1, done = $2, total = $3, ended = $4, seen = $5 "
+                "WHERE id = $6 AND holder = $7 RETURNING id",
+                *(view.state, view.done, view.total, view.ended, transaction.now(), view.id, self._holder),
             )
-
-        self._database.write(work)
-
-    def find(self, job: str) -> LoggedJob | None:
-        """A job of whichever server; None where there is none."""
-        found = self._database.read(lambda tx: tx.rows(f"SELECT {COLUMNS} FROM jobs WHERE id = $1", job))
-        return _read(found[0]) if found else None
-
-    def all(self, ended: int) -> list[LoggedJob]:
-        """What is under way on all servers, and the latest that ended, the newest first."""
-        found = self._database.read(
-            lambda tx: (
-                tx.rows(f"SELECT {COLUMNS} FROM jobs WHERE {OPEN}")
-                + tx.rows(
-                    f"SELECT {COLUMNS} FROM jobs WHERE ended IS NOT NULL ORDER BY created DESC, id LIMIT $1", ended
+            if ours and view.ended is not None:
+                transaction.rows(
+                    "UPDATE job_details SET result = $1, error = $2, content = NULL WHERE user_id = $3 AND id = $4",
+                    *(_dumped(view.result), _dumped(view.error), whose, view.id),
                 )
+
+        entered(self._database, whose).write(work)
+
+    def cancel(self, job_id: str) -> None:
+        """Ask whoever is at a job to stop."""
+        self._database.write(
+            lambda own: own.rows("UPDATE jobs SET canceled = 1 WHERE id = $1 AND ended IS NULL", job_id)
+        )
+
+    def renew(self) -> None:
+        """Say that this server is still at what it holds."""
+        self._database.write(
+            lambda own: own.rows(
+                "UPDATE jobs SET seen = $1 WHERE holder = $2 AND ended IS NULL", own.now(), self._holder
             )
         )
-        return sorted(map(_read, found), key=lambda one: one.fields["created"], reverse=True)
-
-    def cancel(self, job: str) -> None:
-        """Ask the server that is at a job to stop it."""
-        self._database.write(
-            lambda tx: tx.rows(f"UPDATE jobs SET cancelled = 1 WHERE id = $1 AND {OPEN}", job), COMPONENT
-        )
-
-    def cancelled(self) -> list[str]:
-        """The jobs of ours that somebody asked to stop."""
-        sql = f"SELECT id FROM jobs WHERE holder = $1 AND cancelled = 1 AND {OPEN}"
-        return [one for (one,) in self._database.read(lambda tx: tx.rows(sql, self._holder))]
 
     def release(self) -> None:
         """Leave what is not done to the next server."""
@@ -151,49 +199,79 @@ class JobLog:
     def take_over(self) -> list[LoggedJob]:
         """The jobs that nobody is at any more, which are ours from now on; the oldest first."""
 
-        def work(transaction: Transaction) -> list[LoggedJob]:
+        def work(transaction: Transaction) -> list[Row]:
             now = transaction.now()
-            open_jobs = transaction.rows(f"SELECT {COLUMNS}, holder, seen FROM jobs WHERE {OPEN} ORDER BY created, id")
-            # A time ahead of ours was written before the clock was set back.
-            left = [
-                row for *row, holder, seen in open_jobs if not holder or abs(now - seen) > LEASE or is_gone(str(holder))
-            ]
-            transaction.rows(
-                "UPDATE jobs SET holder = $1, seen = $2 WHERE id = ANY($3)", self._holder, now, [row[0] for row in left]
-            )
-            return [_read(row) for row in left]
-
-        return self._database.write(work, COMPONENT)
-
-    def ended(self, limit: int) -> list[LoggedJob]:
-        """The latest jobs that ended, the oldest of them first; forgets those before."""
-
-        def work(transaction: Transaction) -> list[LoggedJob]:
             found = transaction.rows(
-                f"SELECT {COLUMNS} FROM jobs WHERE ended IS NOT NULL ORDER BY created DESC, id LIMIT $1", limit
+                f"SELECT {HEAD}, seen FROM jobs WHERE ended IS NULL AND holder <> $1 ORDER BY created, id", self._holder
             )
-            if len(found) == limit:
-                transaction.rows("DELETE FROM jobs WHERE ended IS NOT NULL AND created < $1", found[-1][13])
-            return [_read(row) for row in reversed(found)]
+            if not found:
+                return []
+            died = gone(transaction, {row[11] for row in found if row[11]}, now)
+            left = [row[:-1] for row in found if not row[11] or row[-1] < now - LEASE or row[11] in died]
+            taken = [row[0] for row in left]
+            transaction.rows("UPDATE jobs SET holder = $1, seen = $2 WHERE id = ANY($3)", self._holder, now, taken)
+            return left
 
-        return self._database.write(work, COMPONENT)
+        return [self.read(self._head(row)) for row in self._database.write(work, COMPONENT)]
+
+    def heads(self, ended: int = 0, ids: Sequence[str] = ()) -> list[JobHead]:
+        """The jobs under way, these, and the latest that ended; the oldest first."""
+
+        def work(transaction: Transaction) -> list[Row]:
+            some = transaction.rows(f"SELECT {HEAD} FROM jobs WHERE ended IS NULL OR id = ANY($1)", list(ids))
+            latest = f"SELECT {HEAD} FROM jobs WHERE ended IS NOT NULL ORDER BY created DESC, id LIMIT $1"
+            return [*some, *(transaction.rows(latest, ended) if ended else ())]
+
+        rows = {row[0]: row for row in self._database.read(work)}
+        return sorted((self._head(row) for row in rows.values()), key=lambda head: (head.created, head.id))
+
+    def read(self, head: JobHead) -> LoggedJob:
+        """A job with what it is about and what came of it; without an order where its details are gone."""
+        statement = "SELECT subject, input, content, result, error FROM job_details WHERE user_id = $1 AND id = $2"
+        found = entered(self._database, head.whose).read(lambda own: own.rows(statement, head.whose, head.id))
+        subject, given, content, result, error = found[0] if found else ("", "", None, "", "")
+        fields = {name: getattr(head, name) for name in ("id", "kind", "user", "state", "done", "total", "created")}
+        fields |= {"subject": subject, "ended": head.ended, "result": _loaded(result), "error": _loaded(error)}
+        known = head.operation and found
+        order = Order(head.operation, given, head.scope, bytes(content or b"")) if known else None
+        return LoggedJob(fields, head.shared, order, head.canceled)
+
+    def forget(self, kept: int) -> None:
+        """Remove what ended, but for the latest."""
+
+        def work(transaction: Transaction) -> list[Row]:
+            return transaction.rows(
+                "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE ended IS NOT NULL "
+                "ORDER BY created DESC, id LIMIT 1000000 OFFSET $1) RETURNING id, user_name, shared",
+                kept,
+            )
+
+        of_users: dict[str, list[str]] = {}
+        for job_id, user, shared in self._database.write(work, COMPONENT):
+            of_users.setdefault(_whose(user, shared), []).append(job_id)
+        for whose, ids in of_users.items():
+            entered(self._database, whose).write(partial(_forget_details, whose, ids))
+
+    def _head(self, row: Row) -> JobHead:
+        name, kind, user, shared, operation, scope, state, done, total, created, ended, holder, canceled = row
+        return JobHead(
+            *(name, kind, user, bool(shared), operation, scope, state, done, total, created, ended, holder),
+            *(bool(canceled), holder == self._holder),
+        )
 
 
-def _read(row: Row | list[Any]) -> LoggedJob:
-    (name, kind, subject, user, shared, operation, given, scope, state, done, total, result, error, created, ended) = (
-        row
-    )
-    fields = {
-        "id": name,
-        "kind": kind,
-        "subject": subject,
-        "user": user,
-        "state": state,
-        "done": done,
-        "total": total,
-        "result": json.loads(result) if result else None,
-        "error": json.loads(error) if error else None,
-        "created": created,
-        "ended": ended,
-    }
-    return LoggedJob(fields, bool(shared), Order(operation, given, scope) if operation else None)
+def _whose(user: str, shared: bool) -> str:
+    """Whose rows the details of a job are: what all users have, and the owner's own, is the server's."""
+    return "" if shared or user == OWNER else user
+
+
+def _forget_details(whose: str, ids: Sequence[str], transaction: Transaction) -> None:
+    transaction.rows("DELETE FROM job_details WHERE user_id = $1 AND id = ANY($2)", whose, list(ids))
+
+
+def _dumped(told: Mapping[str, Any] | None) -> str:
+    return "" if told is None else json.dumps(dict(told))
+
+
+def _loaded(kept: str) -> dict[str, Any] | None:
+    return json.loads(kept) if kept else None

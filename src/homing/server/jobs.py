@@ -1,4 +1,7 @@
-"""Long work that goes on while its caller does something else: with progress, an end, and a way to stop it."""
+"""Long work that goes on while its caller does something else: with progress, an end, and a way to stop it.
+
+Every server on one database knows the jobs of all of them; where one ends, another goes on with what it was at.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from homing.errors import Canceled, Conflict, HomingError, Interrupted, NotFound, Overloaded, StoreError
-from homing.server.job_log import JobLog, LoggedJob, Order
+from homing.server.job_log import LEASE, Busy, JobLog, Order
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 ENDED: frozenset[State] = frozenset({"done", "failed", "cancelled"})
@@ -24,10 +28,10 @@ EVENTS_KEPT = 200
 """Events of a job that a stream which was cut can ask for again."""
 LOGGED_EVERY = 1.0
 """Seconds between two times that the progress of a job is written down."""
-WATCH_EVERY = 0.5
-"""Seconds between two looks at whether a job is to stop."""
 PROGRESS_EVERY = 0.1
 """Seconds between two events about progress: people do not read faster."""
+WATCH = 1.0
+"""Seconds between two looks at the jobs of other servers: whether one was abandoned, cancelled here, or has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,11 @@ class Event:
 
 
 class Job:
-    """One piece of work. Safe from several threads."""
+    """One piece of work. Safe from several threads. `elsewhere` is whether another server is at it."""
 
-    def __init__(self, view: JobView, *, shared: bool) -> None:
+    def __init__(self, view: JobView, *, shared: bool, elsewhere: bool = False) -> None:
         self.shared = shared
+        self.elsewhere = elsewhere
         self._lock = threading.Lock()
         self._view = view
         self._events: deque[Event] = deque([Event(1, self._view)], maxlen=EVENTS_KEPT)
@@ -99,6 +104,13 @@ class Job:
         """Ask it to stop: at once where it waits, at its next sign of progress where it runs."""
         self._cancelled.set()
         self._change(only_from="waiting", state="cancelled", ended=time.time())
+
+    def follow(self, view: JobView) -> None:
+        """It stands like this now, as another server has written down."""
+        if view != self._view:
+            self._change(
+                **{name: getattr(view, name) for name in ("state", "done", "total", "result", "error", "ended")}
+            )
 
     def events_after(self, number: int) -> list[Event]:
         """What happened since an event; where that is long gone, what is still remembered."""
@@ -127,7 +139,7 @@ class Job:
         except HomingError as error:
             self._change(state="failed", error={"code": error.code, "message": error.message}, ended=time.time())
         except Exception as error:
-            log.exception("job %s (%s) failed unexpectedly", self._view.id, self._view.kind)
+            logger.exception("job %s (%s) failed unexpectedly", self._view.id, self._view.kind)
             message = f"an unexpected failure ({type(error).__name__}); see the server's log"
             self._change(state="failed", error={"code": "INTERNAL_ERROR", "message": message}, ended=time.time())
         else:
@@ -164,8 +176,8 @@ class Job:
 class Jobs:
     """The jobs of a server, newest first. The latest `kept` that ended are remembered, and at most `most` wait or run.
 
-    With a `log` they outlive the server: the next one takes up what has an order. The work itself is such that doing it
-    again carries on.
+    With a `log` they outlive the server, and are those of all servers that share it: another one takes up what has an
+    order. The work itself is such that doing it again carries on.
     """
 
     def __init__(self, *, workers: int = 2, kept: int = 100, most: int = 50, log: JobLog | None = None) -> None:
@@ -175,6 +187,8 @@ class Jobs:
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._queues: dict[str, deque[tuple[Job, Work]]] = {}
+        self._looking = threading.Lock()
+        self._closing = threading.Event()
         self._watching: threading.Thread | None = None
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="homing-job")
 
@@ -196,45 +210,95 @@ class Jobs:
         """
         job = Job(JobView(secrets.token_hex(8), kind, subject, user), shared=shared)
         with self._lock:
+            under_way = [one.view for one in self._jobs.values() if not one.ended and not one.elsewhere]
+            for one in under_way:
+                if (one.kind, one.subject) == (kind, subject) and (shared or one.user == user):
+                    raise _conflict(one.id)
+            check = partial(self._check, job.view, at_once)
             if self._log is None:
-                self._check(job, [one.view for one in self._jobs.values() if not one.ended], at_once)
+                check([Busy(one.kind, one.user) for one in under_way])
             else:
-                # One that ended a moment ago may not be written down as such yet.
-                ended_here = {key for key, one in self._jobs.items() if one.ended}
-
-                def check(logged: Sequence[LoggedJob]) -> None:
-                    views = [JobView(**one.fields) for one in logged if one.fields["id"] not in ended_here]
-                    self._check(job, views, at_once)
-
-                self._log.begin(job.view, shared=shared, order=order, check=check)
+                ended = [key for key, one in self._jobs.items() if one.ended]
+                other = self._log.begin(job.view, shared=shared, order=order, ended=ended, check=check)
+                if other:
+                    raise _conflict(other)
             self._begin(job, work, in_turn=at_once is not None)
             ended = [key for key, one in self._jobs.items() if one.ended]
             for key in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[key]
         return job
 
-    def _check(self, job: Job, under_way: Sequence[JobView], at_once: int | None) -> None:
-        kind, subject, user = job.view.kind, job.view.subject, job.view.user
-        for one in under_way:
-            if (one.kind, one.subject) == (kind, subject) and (job.shared or one.user == user):
-                raise Conflict(f"this is being done already; follow it at /jobs/{one.id}", details={"job": one.id})
-        if len(under_way) >= self._most:
-            raise Overloaded(f"{len(under_way)} jobs are waiting already; come back later", retry_after=10)
-        alike = sum((one.kind, one.user) == (kind, user) for one in under_way)
+    def _check(self, wanted: JobView, at_once: int | None, busy: Sequence[Busy]) -> None:
+        """Refuse where too much is under way, on whichever server."""
+        if len(busy) >= self._most:
+            raise Overloaded(f"{len(busy)} jobs are waiting already; come back later", retry_after=10)
+        alike = sum((one.kind, one.user) == (wanted.kind, wanted.user) for one in busy)
         if at_once is not None and alike >= at_once:
-            raise Overloaded(f"{alike} of your {kind}s are waiting already; come back later", retry_after=10)
+            raise Overloaded(f"{alike} of your {wanted.kind}s are waiting already; come back later", retry_after=10)
 
     def resume(self, work_of: Callable[[Order, str], Work]) -> int:
-        """Take up what earlier servers left; returns how many jobs. `work_of` makes the work of an order of a user."""
+        """Take up what other servers left, now and from now on; returns how many jobs.
+
+        `work_of` makes the work of an order of a user.
+        """
         if self._log is None:
             return 0
+        self._log.forget(self._kept)
+        self._look(self._log, ended=self._kept)
+        taken = self._take_over(self._log, work_of)
+        self._watching = threading.Thread(
+            target=self._watch, args=(self._log, work_of), name="homing-jobs", daemon=True
+        )
+        self._watching.start()
+        return taken
+
+    def _watch(self, log: JobLog, work_of: Callable[[Order, str], Work]) -> None:
+        renewed = time.monotonic()
+        while not self._closing.wait(WATCH):
+            try:
+                if time.monotonic() - renewed > LEASE / 10:
+                    log.renew()
+                    renewed = time.monotonic()
+                self._look(log)
+                self._take_over(log, work_of)
+            except HomingError as error:
+                logger.warning("jobs of other servers are not looked at: %s", error)
+
+    def _look(self, log: JobLog, ended: int = 0) -> None:
+        """Bring what is known of other servers' jobs up to date, and stop what was cancelled, or taken over, there."""
+        with self._looking:
+            with self._lock:
+                followed = [key for key, one in self._jobs.items() if one.elsewhere and not one.ended]
+            for head in log.heads(ended, followed):
+                with self._lock:
+                    job = self._jobs.get(head.id)
+                if job is not None and not job.elsewhere:
+                    if head.ours and job.ended and head.ended is None:
+                        # The database was away when it ended.
+                        log.update(job.view, shared=job.shared)
+                    elif head.canceled or not head.ours:
+                        job.cancel()
+                elif job is None or not job.ended:
+                    logged = log.read(head)
+                    view = JobView(**logged.fields)
+                    if job is not None:
+                        job.follow(view)
+                        continue
+                    with self._lock:
+                        # One of ours that was begun since is known already.
+                        self._jobs.setdefault(head.id, Job(view, shared=head.shared, elsewhere=True))
+
+    def _take_over(self, log: JobLog, work_of: Callable[[Order, str], Work]) -> int:
+        """Go on with what nobody is at any more; returns how many jobs."""
+        left = log.take_over()
         with self._lock:
-            for one in self._log.ended(self._kept):
-                self._jobs[one.fields["id"]] = Job(JobView(**one.fields), shared=one.shared)
-            left = self._log.take_over()
             for one in left:
                 view = replace(JobView(**one.fields), state="waiting")
-                job = Job(view, shared=one.shared)
+                job = self._jobs.setdefault(view.id, Job(view, shared=one.shared))
+                job.follow(view)
+                job.elsewhere = False
+                if one.canceled:
+                    job.cancel()
                 self._begin(job, _lost if one.order is None else work_of(one.order, view.user))
         return len(left)
 
@@ -242,9 +306,6 @@ class Jobs:
         self._jobs[job.view.id] = job
         if self._log is not None:
             job.listen(_Logged(job, self._log).happened)
-            if self._watching is None:
-                self._watching = threading.Thread(target=self._watch, name="homing-job-watch", daemon=True)
-                self._watching.start()
         if not in_turn:
             self._pool.submit(job.run, work)
             return
@@ -274,66 +335,47 @@ class Jobs:
         )
 
     def all(self) -> list[Job]:
-        """Every job that is remembered, the newest first; with a log, those of other servers as well."""
+        """Every job that is remembered, the newest first."""
+        if self._log is not None:
+            self._look(self._log, ended=self._kept)
         with self._lock:
-            own = list(reversed(self._jobs.values()))
-        if self._log is None:
-            return own
-        ours = {one.view.id for one in own}
-        others = [_elsewhere(one) for one in self._log.all(self._kept) if one.fields["id"] not in ours]
-        return sorted([*own, *others], key=lambda one: one.view.created, reverse=True)
+            found = list(reversed(self._jobs.values()))
+        return sorted(found, key=lambda job: job.view.created, reverse=True)
 
     def get(self, job_id: str) -> Job:
-        """The job with that id; one that another server is at as it is now, and `own` tells which that is."""
+        """The job with that id."""
         with self._lock:
             found = self._jobs.get(job_id)
-        if found is None and self._log is not None and (logged := self._log.find(job_id)) is not None:
-            return _elsewhere(logged)
+        if self._log is not None and (found is None or (found.elsewhere and not found.ended)):
+            self._look(self._log, ended=self._kept)
+            with self._lock:
+                found = self._jobs.get(job_id)
         if found is None:
             raise self.unknown(job_id)
         return found
 
-    def own(self, job: Job) -> bool:
-        """Whether this server is at a job, or was."""
-        with self._lock:
-            return job.view.id in self._jobs
-
     def cancel(self, job: Job) -> None:
         """Ask a job to stop, whichever server is at it."""
-        if self.own(job) or self._log is None:
-            job.cancel()
-        else:
+        if self._log is not None and job.elsewhere:
             self._log.cancel(job.view.id)
-
-    def _watch(self) -> None:
-        """Stop those of our jobs that were asked to stop elsewhere, while there are any."""
-        assert self._log is not None
-        while True:
-            time.sleep(WATCH_EVERY)
-            with self._lock:
-                if all(one.ended for one in self._jobs.values()):
-                    self._watching = None
-                    return
-            try:
-                for name in self._log.cancelled():
-                    self._jobs[name].cancel()
-            except StoreError as error:
-                log.warning("cannot see whether a job is to stop: %s", error)
+        else:
+            job.cancel()
 
     def close(self) -> None:
-        """Stop what is under way and wait for that; with a log, the next server goes on with it."""
+        """Stop what is under way and wait for that; with a log, another server goes on with it."""
+        self._closing.set()
+        if self._watching is not None:
+            self._watching.join()
         if self._log is not None:
             try:
                 self._log.release()
             except StoreError as error:
-                log.warning("jobs that are not done wait until their lease is over: %s", error)
-        for job in list(self._jobs.values()):
+                logger.warning("jobs that are not done wait until their lease is over: %s", error)
+        with self._lock:
+            ours = [job for job in self._jobs.values() if not job.elsewhere]
+        for job in ours:
             job.cancel()
         self._pool.shutdown(cancel_futures=True)
-
-
-def _elsewhere(logged: LoggedJob) -> Job:
-    return Job(JobView(**logged.fields), shared=logged.shared)
 
 
 class _Logged:
@@ -352,10 +394,14 @@ class _Logged:
             return
         self._state, self._next = view.state, now + LOGGED_EVERY
         try:
-            self._log.update(view)
+            self._log.update(view, shared=self._job.shared)
         except StoreError as error:
             # The work goes on, and what it does is kept; only how far it came is not.
-            log.warning("the progress of job %s is not written down: %s", view.id, error)
+            logger.warning("the progress of job %s is not written down: %s", view.id, error)
+
+
+def _conflict(job_id: str) -> Conflict:
+    return Conflict(f"this is being done already; follow it at /jobs/{job_id}", details={"job": job_id})
 
 
 def _lost(report: Report) -> Mapping[str, Any]:

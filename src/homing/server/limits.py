@@ -156,10 +156,14 @@ class RateLimit:
             served = left >= 1
             bucket.left, bucket.at = left - 1 if served else left, now
         if not served:
-            wait = (1 - left) / self._rate
-            raise TooManyRequests(
-                f"at most {self._rate:g} requests a second are served; come back in {wait:.2g} s", retry_after=wait
-            )
+            raise refused(self._rate, (1 - left) / self._rate)
+
+
+def refused(rate: float, wait: float) -> TooManyRequests:
+    """The answer to who asks more often than they may."""
+    return TooManyRequests(
+        f"at most {rate:g} requests a second are served; come back in {wait:.2g} s", retry_after=wait
+    )
 
 
 def whole(body: bytes) -> Message:

@@ -6,17 +6,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from homing.operations import OPERATIONS, Call, Operation
+from homing.operations.knowledge import uploaded_out
 from homing.server.access import Caller
 from homing.server.job_log import Order
 from homing.server.jobs import Job, Report, Work
+from homing.server.users import Users
 
 if TYPE_CHECKING:
     from homing.server.service import Service
-from homing.server.users import Users
+
+UPLOAD = "upload"
+"""The order of a file that was sent, which is no operation: its input is the name, its content the file."""
 
 
 def ordered_work(service: Service, order: Order, user: str) -> Work:
     """What an order is about. One that this server does not know fails when its turn comes."""
+
+    def upload(report: Report) -> dict[str, Any]:
+        with service.users.lease(user) as app:
+            done = app.knowledge(user).upload(order.content, order.input, progress=report, canceled=report.canceled)
+            return uploaded_out(done).model_dump()
 
     def work(report: Report) -> dict[str, Any]:
         bound = OPERATIONS[order.operation]
@@ -26,7 +35,7 @@ def ordered_work(service: Service, order: Order, user: str) -> Work:
             call = Call(app, service.app, user, order.scope, report, switch)
             return bound.run(call, bound.input.model_validate_json(order.input)).model_dump(mode="json")
 
-    return work
+    return upload if order.operation == UPLOAD else work
 
 
 def switch_everybody(users: Users, report: Report) -> int:

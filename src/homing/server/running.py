@@ -18,8 +18,9 @@ import uvicorn
 from fastapi import FastAPI
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from homing.app import Homing
+from homing.app import Homing, open_app
 from homing.config import ServerSettings, Settings
+from homing.engine.worker import WorkerOptions
 from homing.errors import ConfigError, HomingError
 from homing.server.application import create_app
 from homing.server.front_door import front_door
@@ -35,6 +36,11 @@ IDLE_CONNECTION = 30
 ALLOCATIONS = 10_000
 """New objects after which Python looks for cycles that nobody can reach. A single answer makes more than the usual 700;
 looking less often, the server answers a fifth to a third more requests."""
+
+
+def open_served(settings: Settings) -> Homing:
+    """The folder or the database of a server, which embeds unless others do (`server.embed`)."""
+    return open_app(settings=settings, worker=WorkerOptions(embeds=settings.server.embed))
 
 
 def serve(app: Homing, *, on_start: Callable[[str], None]) -> None:
@@ -63,7 +69,7 @@ def serve_by_workers(settings: Settings, *, on_start: Callable[[str], None]) -> 
 
         def work(number: int, tell_started: Callable[[], None]) -> None:
             share = Share(number, server.workers, Path(folder))
-            with Homing(_shared(settings, share)) as app:
+            with open_served(_shared(settings, share)) as app:
                 _serve(app, listener, tell_started, share)
 
         Supervisor(server.workers, work).run(lambda: on_start(_address(server, listener)))

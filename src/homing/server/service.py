@@ -8,6 +8,8 @@ from functools import cached_property, partial
 
 from homing.app import Homing
 from homing.config import ServerSettings
+from homing.engine.presence import Presence
+from homing.resolve import unset_keys
 from homing.server.job_log import JobLog
 from homing.server.jobs import Jobs
 from homing.server.limits import FileTurns
@@ -36,6 +38,11 @@ class Service:
             app.settings.files, waiting=UPLOADS, patience=self.settings.patience, share=self.share
         )
         self.jobs = Jobs(log=JobLog(app.database))
+        self.presence = (
+            Presence(app.database, "server", lambda: unset_keys(app.settings, app.models))
+            if app.keeps_users_apart
+            else None
+        )
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
 
@@ -58,12 +65,16 @@ class Service:
     def start(self) -> None:
         """Open what requests use; texts and jobs that an earlier server left are taken up."""
         self.users.prepare(self.app)
+        if self.presence is not None:
+            self.presence.start()
         self.jobs.resume(partial(ordered_work, self))
 
     def close(self) -> None:
         """Let go of the users' folders. What waits to be embedded is embedded first."""
         self.stopping.set()
         self.jobs.close()
+        if self.presence is not None:
+            self.presence.close()
         self.users.close()
 
     def log_query(self, query: str) -> None:

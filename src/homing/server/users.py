@@ -1,7 +1,8 @@
-"""Users and their folders: documents, memory, devices and knowledge of one are never those of another.
+"""Users: documents, memory, devices and knowledge of one are never those of another.
 
-Each user has a data folder of their own below the server's, with a database of its own. Models and skills are the
-server's. The owner is who runs the server; their folder is the server's itself.
+Where the server's database keeps users apart (PostgreSQL), each user has their part of it, and no file. Else each has a
+data folder of their own below the server's, with a database of its own. Models and skills are the server's. The owner
+is who runs the server; theirs is the server's own database or folder.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class _Open:
 
 
 class Users:
-    """The apps of the users. At most `most` are open; one that is being used is never closed."""
+    """The apps of the users. At most `most` are open; one that is being used is never closed.
+
+    Folders from before the server's database kept users apart stay as they are, and are logged as left behind.
+    """
 
     def __init__(self, owner: Homing, *, most: int = 64) -> None:
         self.owner = owner
@@ -61,6 +65,12 @@ class Users:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._turns = EmbeddingTurns()
         self._closing = ThreadPoolExecutor(CLOSERS, thread_name_prefix="homing-closing")
+        if owner.keeps_users_apart and (left := self.known()[1:]):
+            log.warning(
+                "%d users have folders in %s that are not served from now on, because users are in the database; bring "
+                "each over with: homing store copy sqlite:///FOLDER/homing.db ADDRESS --user NAME",
+                *(len(left), owner.settings.data / FOLDER),
+            )
 
     @contextmanager
     def lease(self, user: str) -> Iterator[Homing]:
@@ -83,7 +93,7 @@ class Users:
             return user == OWNER or (user in self._open and self._open[user].ready)
 
     def known(self) -> list[str]:
-        """The users that have a folder, the owner first."""
+        """The owner, and whoever has a folder of their own; all others are reached through the owner's engine."""
         files = sorted((self.owner.settings.data / FOLDER).glob(f"*/{NAME_FILE}"))
         return [OWNER, *(file.read_text(encoding="utf-8") for file in files)]
 
@@ -128,13 +138,19 @@ class Users:
             raise Overloaded(f"{self._most} users are being served; come back in a moment", retry_after=2)
 
     def _app(self, user: str) -> Homing:
+        if self.owner.keeps_users_apart:
+            return Homing(self.owner.settings, shared=self.owner, user=user)
         # A store that the settings name would be everybody's: each user has the one in their own folder.
         changes = {"data": self.folder(user), "store": "", "row_security": False}
         return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner, user=user)
 
     def prepare(self, app: Homing) -> None:
         """Open what requests use, and embed what an earlier process left waiting, unless another one does."""
-        self._turns.enter(app)
+        if app.keeps_users_apart:
+            # Whoever is on the database shares the work by rows.
+            app.engine.start()
+        else:
+            self._turns.enter(app)
         assert app.memory is not None
         assert app.documents is not None
         assert app.devices is not None
@@ -152,16 +168,19 @@ class Users:
         with held.opening:
             if held.ready:
                 return
-            folder = self.folder(user)
-            private_folder(folder.parent)
-            private_folder(folder)
-            _sign(folder, user)
+            if self.owner.keeps_users_apart:
+                held.app.engine.register()
+            else:
+                _make_folder(self.folder(user), user)
             self.prepare(held.app)
             held.ready = True
 
 
-def _sign(folder: Path, user: str) -> None:
-    """Write whose folder it is: once, and whole, for whoever lists the users meanwhile would read half a name."""
+def _make_folder(folder: Path, user: str) -> None:
+    """Make a user's folder, and write whose it is: once, and whole, for whoever lists the users meanwhile would read
+    half a name."""
+    private_folder(folder.parent)
+    private_folder(folder)
     signed = folder / NAME_FILE
     if not signed.exists():
         draft = folder / f"{NAME_FILE}.{secrets.token_hex(4)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from homing.database.database import Row, Step, T, Work
 from homing.database.postgres.driver import Address, Connection, connect, fault, psycopg
-from homing.database.postgres.pool import STATEMENT_TIMEOUT, configure, milliseconds
+from homing.database.postgres.pool import STATEMENT_TIMEOUT, configure, milliseconds, settings
 from homing.database.postgres.schema import applied, checked_schema, lock_number, migrate, prepare
 from homing.database.postgres.sessions import Sessions
 from homing.errors import InvalidArgument, StoreClosed
@@ -18,6 +18,7 @@ class PostgresTransaction:
     """A `Transaction` on one connection."""
 
     __slots__ = ("connection",)
+    skip_locked = "FOR UPDATE SKIP LOCKED"
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -65,8 +66,10 @@ class PostgresDatabase:
         self._closed = False
         self._owns = True
         self._versions = itertools.count(1)
-        self.sessions = Sessions(self.address, self._replica, lambda c: configure(c, self.schema, self._timeout))
-        self._open()
+        self.extension = self._open()
+        """The schema that the types of pgvector are in."""
+        told = settings(self.schema, self.extension, self._timeout)
+        self.sessions = Sessions(self.address, self._replica, configure, told)
 
     def __repr__(self) -> str:
         whose = f", user {self.user_id!r}" if self.user_id else ""
@@ -124,14 +127,19 @@ class PostgresDatabase:
         if self._owns:
             self.sessions.close()
 
-    def _open(self) -> None:
+    def _open(self) -> str:
         try:
             with connect(self.address.dsn) as connection:
                 prepare(connection, self.schema)
-                row = connection.execute("SHOW transaction_read_only").fetchone()
+                row = connection.execute(
+                    "SELECT current_setting('transaction_read_only'), n.nspname FROM pg_extension e "
+                    "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+                ).fetchone()
         except psycopg.Error as error:
             raise fault(self.address, error) from error
-        self.read_only = row == ("on",)
+        assert row is not None
+        self.read_only = row[0] == "on"
+        return str(row[1])
 
 
 def _given(values: Sequence[Any]) -> list[Any]:

@@ -52,9 +52,21 @@ _LOST = (
 _HEAD = struct.Struct(">HH")
 
 
-def connect(url: str) -> Connection:
-    """A connection on which every statement is its own transaction, unless one is begun."""
-    return psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT, application_name="homing")
+def connect(url: str, options: str = "") -> Connection:
+    """A connection on which every statement is its own transaction, unless one is begun.
+
+    No statement is prepared on the server: behind a pooler (pgbouncer in transaction mode) the next one may reach
+    another session, where the same name is somebody else's statement.
+    """
+    more: dict[str, Any] = {"options": options} if options else {}
+    return psycopg.connect(
+        url,
+        autocommit=True,
+        connect_timeout=CONNECT_TIMEOUT,
+        application_name="homing",
+        prepare_threshold=None,
+        **more,
+    )
 
 
 class Address:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from homing.database.postgres.driver import Address, Connection, connect, psycopg, register
+from homing.database.postgres.driver import Address, Connection, connect, psycopg, register, sql
 from homing.errors import InvalidArgument, StoreBusy, StoreError
 
 SIZE = 16
@@ -110,22 +110,38 @@ def _is_quiet(connection: Connection) -> bool:
         return not selector.select(0)
 
 
-def configure(connection: Connection, schema: str, timeout: int) -> None:
-    """Settings of one session, and the type `vector`, whose number differs from database to database."""
+def configure(connection: Connection) -> None:
+    """Let a connection send and receive vectors, a type whose number differs from database to database.
+
+    It says nothing to the session: behind a pooler that is somebody else's a moment later.
+    """
     row = connection.execute(
-        "SELECT set_config('search_path', %s, false), set_config('statement_timeout', %s, false), "
-        # Writers look again at what they waited for, which a stricter isolation would refuse.
-        "set_config('default_transaction_isolation', 'read committed', false), "
-        "set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', %s, false), "
-        # The planner takes an index page for four times as dear as it is where it is in memory or on flash, and
-        # would compare thousands of vectors, each cast to half precision, rather than look into the index.
-        "set_config('random_page_cost', '1.1', false), set_config('jit', 'off', false), "
-        "(SELECT t.oid FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace "
-        "WHERE e.extname = 'vector' AND t.typname = 'vector')",
-        (_search_path(connection, schema), str(timeout), str(EF_SEARCH)),
+        "SELECT t.oid FROM pg_type t JOIN pg_extension e ON e.extnamespace = t.typnamespace "
+        "WHERE e.extname = 'vector' AND t.typname = 'vector'"
     ).fetchone()
     assert row is not None
-    register(connection, row[-1])
+    register(connection, row[0])
+
+
+def settings(schema: str, extension: str, timeout: int) -> str:
+    """What each transaction is told first, for as long as it lasts: a list for SELECT.
+
+    Names are looked up in the schema of our tables, then in that of the types of pgvector.
+    """
+    path = ", ".join(sql.Identifier(name).as_string(None) for name in (schema, extension))
+    told = {
+        "search_path": path,
+        "statement_timeout": str(timeout),
+        "hnsw.iterative_scan": "relaxed_order",
+        "hnsw.ef_search": str(EF_SEARCH),
+        # The planner takes an index page for four times as dear as it is where it is in memory or on flash, and would
+        # compare thousands of vectors, each cast to half precision, rather than look into the index.
+        "random_page_cost": "1.1",
+        "jit": "off",
+    }
+    return ", ".join(
+        f"set_config('{name}', {sql.Literal(value).as_string(None)}, true)" for name, value in told.items()
+    )
 
 
 def milliseconds(timeout: float | None) -> int:
@@ -135,14 +151,3 @@ def milliseconds(timeout: float | None) -> int:
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 86_400:
         raise InvalidArgument(f"statement_timeout is seconds, up to a day, or None; got {timeout!r}")
     return max(1, round(timeout * 1000))
-
-
-def _search_path(connection: Connection, schema: str) -> str:
-    """Where names are looked up: our tables, then the types of pgvector, wherever they were installed."""
-    row = connection.execute(
-        "SELECT quote_ident(%s) || coalesce((SELECT ', ' || quote_ident(n.nspname) FROM pg_extension e "
-        "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), '')",
-        (schema,),
-    ).fetchone()
-    assert row is not None
-    return str(row[0])

@@ -51,7 +51,7 @@ _SECURED = (
     "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relkind = 'r' "
     "AND relname ~ "
     "'^(collections|tallies|held|records|word_(segments|pieces|removals)|vectors_[0-9]+"
-    "|documents|document_(blocks|chunks|settings))$'"
+    "|documents|document_(blocks|chunks|settings)|followed_files|memories|homes|job_details)$'"
 )
 
 
@@ -129,9 +129,9 @@ def applied(connection: Connection, schema: str, component: str) -> int:
 
 def enable_row_security(connection: Connection, schema: str) -> None:
     """Fence every table with users' rows. Once up it stays up, for every table that is made in this schema."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
-        _secure_all(connection)
+    connection.execute("SET LOCAL statement_timeout = 0")
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
+    _secure_all(connection)
 
 
 def extend_row_security(connection: Connection) -> None:

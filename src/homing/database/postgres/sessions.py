@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from homing.database.postgres.driver import AGAIN, Address, Connection, fault, is_lost, psycopg, sql
+from homing.database.postgres.driver import AGAIN, Address, Connection, connect, fault, is_lost, psycopg, sql
 from homing.database.postgres.pool import Pool
 from homing.errors import StoreUnavailable
 
@@ -41,6 +41,9 @@ _DRAW = (
     "INSERT INTO tickets SELECT %s WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING ticket"
 )
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_READ = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+# Writers look again at what they waited for, which a stricter isolation would refuse.
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class Ticket(NamedTuple):
@@ -94,10 +97,17 @@ class Tickets:
 
 
 class Sessions:
-    """Runs work on a primary, and reading work on a replica where there is one that has seen our writes."""
+    """Runs work on a primary, and reading work on a replica where there is one that has seen our writes.
 
-    def __init__(self, address: Address, replica: Address | None, configure: Callable[[Connection], None]) -> None:
+    Everything is a transaction, and what a session is to know is said at the beginning of each (`settings`): between
+    two of them a connection may be another one, as behind a pooler.
+    """
+
+    def __init__(
+        self, address: Address, replica: Address | None, configure: Callable[[Connection], None], settings: str
+    ) -> None:
         self.address = address
+        self._settings = settings
         self._primary = Pool(address, configure)
         self._replica = None if replica is None else Pool(replica, configure)
         self._written = ""
@@ -119,7 +129,7 @@ class Sessions:
 
         Without `snapshot` (and without a user) each statement sees what is committed when it begins.
         """
-        begin = _begin(_SNAPSHOT, user) if snapshot or user else ""
+        begin = self._begin(_SNAPSHOT if snapshot or user else _READ, user)
         if self._replica is not None:
             try:
                 answer = self._read_replica(self._replica, work, begin)
@@ -147,7 +157,7 @@ class Sessions:
             for collision in range(COLLISIONS):
                 locks = [one for one in (lock, TURN if collision >= IN_TURN else None) if one is not None]
                 try:
-                    return self._committed(work, _begin("BEGIN", user, *locks))
+                    return self._committed(work, self._begin(_WRITE, user, *locks))
                 except AGAIN as error:
                     logger.debug("%s: %s, again", self.address, type(error).__name__)
                     if collision == COLLISIONS - 1:
@@ -157,15 +167,27 @@ class Sessions:
 
         return self._translated(lambda: self._twice(attempt))
 
-    def alone(self, work: Work[T]) -> T:
-        """What the work answers, on a connection of its own that is not given to others afterwards."""
+    def alone(self, work: Work[T], lock: int, options: str) -> T | None:
+        """What the work answers, on a connection of its own where each statement is a transaction, and none of ours.
 
-        def attempt() -> T:
-            with self._primary.connection() as connection:
+        None where somebody else has the advisory lock, which a transaction beside it holds. `options` are for the
+        server; a pooler that passes none on has its own.
+        """
+
+        def attempt() -> T | None:
+            with self._primary.connection() as holding:
                 try:
-                    return work(connection)
+                    holding.execute(self._begin(_WRITE, ""))
+                    # Without parameters: else the statement, done as it is, keeps its view of the database, and who
+                    # builds an index waits for all views from before to end.
+                    row = holding.execute(f"SELECT pg_try_advisory_xact_lock({lock})").fetchone()
+                    if row != (True,):
+                        return None
+                    with _connect_with(self.address, options) as connection:
+                        return work(connection)
                 finally:
-                    connection.close()
+                    with suppress(psycopg.Error):
+                        holding.execute("ROLLBACK")
 
         return self._translated(attempt)
 
@@ -234,6 +256,15 @@ class Sessions:
             self._primary.forget()
         return attempt()
 
+    def _begin(self, statement: str, user: str, *locks: int) -> str:
+        """How a transaction begins, in one message to the server.
+
+        It says who asks to the policies of the tables, until the end of the transaction, and waits for its locks.
+        """
+        who = [f"set_config('homing.user_id', {sql.Literal(user).as_string(None)}, true)"] if user else []
+        told = [self._settings, *who, *(f"pg_advisory_xact_lock({lock})" for lock in locks)]
+        return f"{statement}; SELECT {', '.join(told)}"
+
     def _translated(self, work: Callable[[], T]) -> T:
         try:
             return work()
@@ -241,25 +272,22 @@ class Sessions:
             raise fault(self.address, error) from error
 
 
+def _connect_with(address: Address, options: str) -> Connection:
+    try:
+        return connect(address.dsn, options)
+    except psycopg.OperationalError as error:
+        if "unsupported startup parameter" not in str(error):
+            raise
+        return connect(address.dsn)
+
+
 def _run(connection: Connection, work: Work[T], begin: str) -> T:
-    if not begin:
-        return work(connection)
     try:
         connection.execute(begin)
         return work(connection)
     finally:
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK")
-
-
-def _begin(statement: str, user: str, *locks: int) -> str:
-    """How a transaction begins, in one message to the server.
-
-    It says who asks to the policies of the tables, until the end of the transaction, and waits for its locks.
-    """
-    settings = [f"set_config('homing.user_id', {sql.Literal(user).as_string(None)}, true)"] if user else []
-    taken = settings + [f"pg_advisory_xact_lock({lock})" for lock in locks]
-    return f"{statement}; SELECT {', '.join(taken)}" if taken else statement
 
 
 def _position(connection: Connection) -> str:

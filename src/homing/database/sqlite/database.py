@@ -57,6 +57,7 @@ class SqliteTransaction:
     """A `Transaction` on one connection."""
 
     __slots__ = ("connection",)
+    skip_locked = ""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection

@@ -18,7 +18,9 @@ from homing.operations.models import Output
 from homing.progress import IsCanceled
 from homing.server.access import Caller, Reading, Writing
 from homing.server.failures import FailureBody
-from homing.server.jobs import Job, Report
+from homing.server.job_log import Order
+from homing.server.jobs import Job
+from homing.server.ordering import UPLOAD, ordered_work
 from homing.server.routes.jobs import JobOut, job_out
 from homing.server.service import UPLOADS
 from homing.server.watched import watched
@@ -90,10 +92,6 @@ async def _while_wanted(request: Request, caller: Caller, work: Callable[[IsCanc
 
 
 def _begun(content: bytes, name: str, caller: Caller) -> Job:
-    def work(report: Report) -> dict[str, Any]:
-        # The folder of the user stays open for as long as the job lasts.
-        with caller.service.users.lease(caller.user) as app:
-            base = app.knowledge(caller.user)
-            return uploaded_out(base.upload(content, name, progress=report, canceled=report.canceled)).model_dump()
-
-    return caller.service.jobs.submit("upload", name, work, user=caller.user, shared=False, at_once=UPLOADS)
+    order = Order(UPLOAD, name, caller.scope, content)
+    work = ordered_work(caller.service, order, caller.user)
+    return caller.service.jobs.submit(UPLOAD, name, work, user=caller.user, shared=False, at_once=UPLOADS, order=order)

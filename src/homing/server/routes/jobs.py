@@ -97,8 +97,7 @@ async def follow_job(
     job = await run_in_threadpool(_found, job_id, caller)
     after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
     headers = {"x-accel-buffering": "no"}
-    events = _events if caller.service.jobs.own(job) else _events_elsewhere
-    return StreamingResponse(events(job, after, caller.service), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_events(job, after, caller.service), media_type="text/event-stream", headers=headers)
 
 
 def job_out(view: JobView) -> JobOut:
@@ -133,26 +132,6 @@ async def _events(job: Job, after: int, service: Service) -> AsyncIterator[str]:
                     yield ": still there\n\n"
     finally:
         stop()
-
-
-async def _events_elsewhere(job: Job, after: int, service: Service) -> AsyncIterator[str]:
-    """What another server writes down of a job, each time that it differs.
-
-    How many events it has counted is not written down: who goes on at that one is told everything since `after`.
-    """
-    quiet = 0.0
-    yield _written(Event(after, job.view))
-    while not (job.ended or service.stopping.is_set()):
-        await asyncio.sleep(LOOK_UP)
-        quiet += LOOK_UP
-        seen = job.view
-        job = await run_in_threadpool(service.jobs.get, seen.id)
-        if job.view != seen:
-            quiet = 0.0
-            yield _written(Event(after, job.view))
-        elif quiet >= SIGN_OF_LIFE:
-            quiet = 0.0
-            yield ": still there\n\n"
 
 
 def _written(event: Event) -> str:

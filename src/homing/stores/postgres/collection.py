@@ -185,15 +185,12 @@ def find_space(connection: Connection, model: str, dimensions: int) -> Space:
 
 def create_space(schema: str, model: str, dimensions: int, connection: Connection) -> None:
     """The space of a model, with its table, made where it does not exist yet."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
-        row = connection.execute(
-            "INSERT INTO spaces(model, dimensions) VALUES (%s, %s) ON CONFLICT (model, dimensions) DO NOTHING "
-            "RETURNING id",
-            (model, dimensions),
-        ).fetchone()
-        if row is None:
-            return
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema, "schema"),))
+    row = connection.execute(
+        "INSERT INTO spaces(model, dimensions) VALUES (%s, %s) ON CONFLICT (model, dimensions) DO NOTHING RETURNING id",
+        (model, dimensions),
+    ).fetchone()
+    if row is not None:
         create_vector_table(connection, row[0], dimensions)
         extend_row_security(connection)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
+from typing import Any
 
-from homing.database.postgres.driver import Connection
+from homing.database.postgres.database import PostgresDatabase
+from homing.database.postgres.driver import Connection, sql
 from homing.database.postgres.schema import lock_number
-from homing.database.postgres.sessions import Sessions
 from homing.errors import HomingError
 from homing.stores.postgres.collection import rows_in
 from homing.stores.postgres.schema import vector_table
@@ -39,9 +41,8 @@ MEMORY_MB = (64, 2_048)
 class Indexing:
     """Builds the indexes of one schema; one process at a time does."""
 
-    def __init__(self, sessions: Sessions, schema: str) -> None:
-        self._sessions = sessions
-        self._schema = schema
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
         self._changed = threading.Condition()
         self._last_write = 0.0
         self._last_missed = -RETRY
@@ -67,7 +68,10 @@ class Indexing:
 
     def build(self) -> None:
         """Build now what is due, and return when it is there."""
-        self._sessions.alone(self._build_due)
+        lock = lock_number(self._database.schema, "index")
+        for space, dimensions, rows in self._database.sessions.read(_due):
+            build = partial(self._build, int(space), int(dimensions))
+            self._database.sessions.alone(build, lock, f"-c maintenance_work_mem={_megabytes(dimensions, rows)}MB")
 
     def close(self) -> None:
         """Finish what was made necessary by our own writes; leave the rest to others."""
@@ -120,42 +124,41 @@ class Indexing:
                     return
                 self._changed.wait(left)
 
-    def _build_due(self, connection: Connection) -> None:
-        due = connection.execute(
-            f"SELECT s.id, s.dimensions, {rows_in('s')} FROM spaces s "
-            f"WHERE NOT s.indexed AND s.dimensions <= %s AND {rows_in('s')} >= %s ORDER BY s.id",
-            (WIDEST_INDEXED, WORTHWHILE),
-        ).fetchall()
-        if not due or not self._lock(connection):
-            return
+    def _build(self, space: int, dimensions: int, connection: Connection) -> None:
         with self._changed:
             self._building = connection
         try:
-            for space, dimensions, rows in due:
-                _build(connection, int(space), int(dimensions), int(rows))
+            self._build_one(connection, space, dimensions)
         finally:
             with self._changed:
                 self._building = None
 
-    def _lock(self, connection: Connection) -> bool:
-        # Held by the session, which ends with this connection, however it ends.
-        row = connection.execute("SELECT pg_try_advisory_lock(%s)", (lock_number(self._schema, "index"),)).fetchone()
-        return bool(row and row[0])
+    def _build_one(self, connection: Connection, space: int, dimensions: int) -> None:
+        # Everything by its full name: these statements are outside of any transaction, and told nothing before.
+        schema, types = (
+            sql.Identifier(name).as_string(None) for name in (self._database.schema, self._database.extension)
+        )
+        table, index = f"{schema}.{vector_table(space)}", f"{vector_table(space)}_by_nearness"
+        started = time.monotonic()
+        # What a build that was interrupted left behind is there but not valid, and is never used.
+        connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{index}")
+        connection.execute(
+            f"CREATE INDEX CONCURRENTLY {index} ON {table} "
+            f"USING hnsw ((embedding::{types}.halfvec({dimensions})) {types}.halfvec_ip_ops) WITH ({GRAPH})"
+        )
+        connection.execute(f"ANALYZE {table}, {schema}.records")
+        connection.execute(f"UPDATE {schema}.spaces SET indexed = true WHERE id = %s", (space,))
+        logger.info("indexed the vectors of space %d in %.1f s", space, time.monotonic() - started)
 
 
-def _build(connection: Connection, space: int, dimensions: int, rows: int) -> None:
-    table = vector_table(space)
-    index = f"{table}_by_nearness"
-    started = time.monotonic()
-    memory = min(max(rows * (2 * dimensions + 600) // 1_000_000, MEMORY_MB[0]), MEMORY_MB[1])
-    connection.execute("SET statement_timeout = 0")
-    connection.execute(f"SET maintenance_work_mem = '{memory}MB'")
-    # What a build that was interrupted left behind is there but not valid, and is never used.
-    connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index}")
-    half = f"halfvec({dimensions})"
-    connection.execute(
-        f"CREATE INDEX CONCURRENTLY {index} ON {table} USING hnsw ((embedding::{half}) halfvec_ip_ops) WITH ({GRAPH})"
-    )
-    connection.execute(f"ANALYZE {table}, records")
-    connection.execute("UPDATE spaces SET indexed = true WHERE id = %s", (space,))
-    logger.info("indexed %d vectors of space %d in %.1f s", rows, space, time.monotonic() - started)
+def _due(connection: Connection) -> list[tuple[Any, ...]]:
+    """The spaces that should have an index by now: number, dimensions, and about how many vectors."""
+    return connection.execute(
+        f"SELECT s.id, s.dimensions, {rows_in('s')} FROM spaces s "
+        f"WHERE NOT s.indexed AND s.dimensions <= %s AND {rows_in('s')} >= %s ORDER BY s.id",
+        (WIDEST_INDEXED, WORTHWHILE),
+    ).fetchall()
+
+
+def _megabytes(dimensions: int, rows: int) -> int:
+    return int(min(max(rows * (2 * dimensions + 600) // 1_000_000, MEMORY_MB[0]), MEMORY_MB[1]))

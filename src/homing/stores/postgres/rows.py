@@ -145,7 +145,7 @@ def _copy(
         return
     # PostgreSQL does not COPY into a table with row-level security; an INSERT it checks row by row.
     waiting = f"incoming_{table}"
-    connection.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {waiting} (LIKE {table}) ON COMMIT DELETE ROWS")
+    connection.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {waiting} (LIKE {table}) ON COMMIT DROP")
     _stream(connection, waiting, listed, rows)
     connection.execute(f"INSERT INTO {table} ({listed}) SELECT {listed} FROM {waiting} ORDER BY {columns[0]}")
     connection.execute(f"TRUNCATE {waiting}")

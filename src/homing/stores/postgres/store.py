@@ -70,13 +70,13 @@ class PostgresStore:
         self._closed = False
         self._is_view = False
         self._seen = CollectionCache()
-        self._indexing = Indexing(database.sessions, database.schema)
+        self._indexing = Indexing(database)
         self._words = Index()
         self._merger = Merger(partial(words.merge, database.sessions))
         try:
             database.migrate(COMPONENT, STEPS)
             if row_security:
-                database.sessions.alone(lambda c: enable_row_security(c, database.schema))
+                database.sessions.write(lambda c: enable_row_security(c, database.schema))
         except BaseException:
             self.close()
             raise
@@ -384,7 +384,7 @@ class PostgresStore:
             try:
                 return self._write(work)
             except SpaceMissing as missing:
-                self.database.sessions.alone(partial(create_space, self.schema, missing.model, missing.dimensions))
+                self.database.sessions.write(partial(create_space, self.schema, missing.model, missing.dimensions))
 
     def _check_open(self) -> None:
         if self._closed:
