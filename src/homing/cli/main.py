@@ -42,6 +42,8 @@ app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(upkeep.run_doctor)
 app.command(name="where")(upkeep.where)
 app.command(name="repair")(upkeep.run_repair)
+app.command(name="backup")(upkeep.run_backup)
+app.command(name="restore")(upkeep.run_restore)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
 for part in (skills, devices, memory, docs, knowledge, models):
