@@ -169,6 +169,8 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("tokens", "list"),
     ("config", "show"),
     ("repair",),
+    ("backup", "saved"),
+    ("restore", "saved", "--data", "again"),
 )
 
 

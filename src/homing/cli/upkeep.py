@@ -78,8 +78,8 @@ def where(data: Data = None) -> Answer:
 def run_repair(call: Call) -> Answer:
     """Make the indexes anew from the texts.
 
-    Mends a damaged keyword index, damaged compact copies of vectors, and vectors that are not what the model made;
-    texts that are damaged themselves are named. If something is left, the exit code is 1.
+    Mends a damaged keyword index, damaged indexes and copies of vectors, and vectors that are not what the model made,
+    in every engine; texts that are damaged themselves are named. If something is left, the exit code is 1.
     """
     from homing.doctor.repairing import repair
 

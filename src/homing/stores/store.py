@@ -101,6 +101,14 @@ class Measured:
     bm25: float
 
 
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What making the derived indexes anew did: how many texts, and how many vectors could not be trusted and went."""
+
+    texts: int
+    vectors_removed: int
+
+
 @runtime_checkable
 class VectorStore(Protocol):
     """The store of specification 001: records in, the nearest out."""
@@ -214,6 +222,14 @@ class Store(VectorStore, Protocol):
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; nothing where texts, words and vectors agree."""
 
+    def rebuild(self) -> Rebuilt:
+        """Make anew what is derived: the words of every text that is whole, counts, and the indexes of the engine.
+
+        Vectors that cannot be trusted (of another text, of no text, not of length one) are removed: `missing` names
+        their texts. A text that is damaged itself stays as it is, and `check` names it. Others may read and write
+        meanwhile; some of them wait.
+        """
+
     def close(self) -> None:
         """Let go of the engine. A closed store refuses every other call."""
 
@@ -224,22 +240,6 @@ class TellsSizes(Protocol):
 
     def sizes(self) -> Mapping[str, int]:
         """Bytes by what they hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """What making the derived indexes anew did: how many texts, and how many vectors could not be trusted and went."""
-
-    texts: int
-    vectors_removed: int
-
-
-@runtime_checkable
-class Rebuilds(Protocol):
-    """A store whose derived indexes can be made anew from the texts; in others the server mends its own."""
-
-    def rebuild(self) -> Rebuilt:
-        """Make the words of every text, and what is derived from its vectors, anew."""
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import matches, wanted
-from homing.stores.lance import reading, text_search, vector_search, writing
+from homing.stores.lance import reading, repair, text_search, vector_search, writing
 from homing.stores.lance.catalog import Catalog, Entry
 from homing.stores.lance.database import Database, Table, any_of, lookup_indexes, words_index
 from homing.stores.lance.engine import Address, fault, is_gone, translated
@@ -24,7 +24,17 @@ from homing.stores.lance.reading import Found, Narrowed
 from homing.stores.lance.rows import SHOWN, match_of, record_of, serving
 from homing.stores.lance.text_search import Statistics, WordStatistics
 from homing.stores.lance.upkeep import Limits, Upkeep
-from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
+from homing.stores.store import (
+    CollectionInfo,
+    Measured,
+    ModelInfo,
+    Near,
+    NewVector,
+    Rebuilt,
+    SearchOptions,
+    Worded,
+    Words,
+)
 from homing.text.tokens import query_terms
 from homing.vectors import Vector, as_vector
 
@@ -279,6 +289,18 @@ class LanceStore:
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""
         return list(reading.findings(self._catalog))
+
+    def rebuild(self) -> Rebuilt:
+        """Make what is derived anew, one collection after another; see `Store.rebuild`."""
+        done = []
+        for name, entry in sorted(self._catalog.entries().items()):
+            if not entry.visible:
+                continue
+            with self._changing(name) as found:
+                done.append(Rebuilt(0, 0) if found is None else repair.rebuild(self._catalog, found))
+            if (table := self._catalog.table(name)) is not None:
+                self._upkeep.rebuild(table)
+        return Rebuilt(sum(one.texts for one in done), sum(one.vectors_removed for one in done))
 
     def close(self) -> None:
         """Finish merging and indexing what is due, then let go. Closing twice is fine."""

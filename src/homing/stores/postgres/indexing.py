@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 
-from homing.database.postgres.driver import Connection
+from homing.database.postgres.driver import Connection, sql
 from homing.database.postgres.schema import lock_number
 from homing.database.postgres.sessions import Sessions
 from homing.errors import HomingError
@@ -34,6 +34,12 @@ RETRY = 60.0
 """Seconds after which a search that misses an index asks for it again."""
 MEMORY_MB = (64, 2_048)
 """The least and the most memory that a build asks the server for; it is fastest when its graph fits."""
+
+# Those of vectors are built by `_build`, which gives the server the memory that they need.
+_INDEXES = (
+    "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.relkind = 'i' "
+    "AND c.relnamespace = current_schema()::regnamespace AND a.amname <> 'hnsw' ORDER BY 1"
+)
 
 
 class Indexing:
@@ -68,6 +74,11 @@ class Indexing:
     def build(self) -> None:
         """Build now what is due, and return when it is there."""
         self._sessions.alone(self._build_due)
+
+    def rebuild(self) -> None:
+        """Make every index anew, those of vectors last, and return when they are there."""
+        self._sessions.alone(_reindex)
+        self.build()
 
     def close(self) -> None:
         """Finish what was made necessary by our own writes; leave the rest to others."""
@@ -141,6 +152,14 @@ class Indexing:
         # Held by the session, which ends with this connection, however it ends.
         row = connection.execute("SELECT pg_try_advisory_lock(%s)", (lock_number(self._schema, "index"),)).fetchone()
         return bool(row and row[0])
+
+
+def _reindex(connection: Connection) -> None:
+    """Have the server make its indexes anew, but for those of vectors, which are due then. Nobody waits."""
+    connection.execute("SET statement_timeout = 0")
+    for (index,) in connection.execute(_INDEXES).fetchall():
+        connection.execute(sql.SQL("REINDEX INDEX CONCURRENTLY {}").format(sql.SQL(index)))
+    connection.execute("UPDATE spaces SET indexed = false WHERE indexed")
 
 
 def _build(connection: Connection, space: int, dimensions: int, rows: int) -> None:
