@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -240,6 +241,14 @@ class TellsSizes(Protocol):
 
     def sizes(self) -> Mapping[str, int]:
         """Bytes by what they hold."""
+
+
+@runtime_checkable
+class LoadsInBulk(Protocol):
+    """A store in which it pays to say that many rows are about to come; beside `Store`, because in most it does not."""
+
+    def loading(self) -> AbstractContextManager[None]:
+        """Inside, no index is begun that would make each further row dear; those that are due are built at the end."""
 
 
 @runtime_checkable

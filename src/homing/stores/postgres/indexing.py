@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from homing.database.postgres.driver import Connection, sql
 from homing.database.postgres.schema import lock_number
@@ -53,12 +55,13 @@ class Indexing:
         self._last_missed = -RETRY
         self._owed = False
         self._closing = False
+        self._paused = 0
         self._thread: threading.Thread | None = None
         self._building: Connection | None = None
 
     def written(self, space_rows: int) -> None:
         """Vectors were written to a space without an index, which now holds about so many."""
-        if space_rows >= WORTHWHILE:
+        if space_rows >= WORTHWHILE and not self._paused:
             with self._changed:
                 self._last_write = time.monotonic()
                 self._owed = True
@@ -74,6 +77,16 @@ class Indexing:
     def build(self) -> None:
         """Build now what is due, and return when it is there."""
         self._sessions.alone(self._build_due)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Begin to build nothing until the end of the block, however long writes go on; then build what is due."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+        self.build()
 
     def rebuild(self) -> None:
         """Make every index anew, those of vectors last, and return when they are there."""

@@ -66,10 +66,10 @@ class PostgresStore:
         self.database = database
         self.user_id = database.user_id
         self.dimensions = dimensions
-        self._closed = False
-        self._is_view = False
+        self._closed = self._is_view = False
         self._seen = CollectionCache()
         self._indexing = Indexing(database.sessions, database.schema)
+        self.loading = self._indexing.paused
         self._words = Index()
         self._merger = Merger(partial(words.merge, database.sessions))
         try:
