@@ -103,7 +103,7 @@ class LanceStore:
         with self._changing(collection) as entry:
             if entry is None:
                 return 0
-            return self._catalog.open(entry).delete(any_of("id", list(dict.fromkeys(unwanted))))
+            return self._catalog.pinned(entry).delete(any_of("id", list(dict.fromkeys(unwanted))))
 
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`."""
@@ -279,12 +279,12 @@ class LanceStore:
         _refuse(transaction)
         with self._changing(collection) as entry:
             if entry is not None:
-                writing.serve(self._catalog.open(entry), collection, model)
+                writing.serve(self._catalog.pinned(entry), collection, model)
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
         with self._changing(collection) as entry:
-            return 0 if entry is None else writing.discard(self._catalog.open(entry), collection, model)
+            return 0 if entry is None else writing.discard(self._catalog.pinned(entry), collection, model)
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""
@@ -330,12 +330,11 @@ class LanceStore:
         """A collection that nobody else writes to meanwhile; afterwards its table is looked after."""
         checked_name(collection, "collection")
         with self.tables.writing(), translated(self.tables.address):
-            self._catalog.settle()
-            self._catalog.check_free([collection])
-            entry = self._catalog.entries().get(collection)
+            entry = self._catalog.settle([collection]).get(collection)
             yield entry
         if entry is not None:
-            self._upkeep.wrote(self._catalog.table(collection) or self.tables.mark)
+            table = self._catalog.table(collection)
+            self._upkeep.wrote((table or self.tables.mark).pinned())
 
     def _read(self, collection: str, ask: Callable[[Table], T], nothing: T) -> T:
         """Ask a collection's table. What was cleaned up or dropped meanwhile is looked up again."""

@@ -92,6 +92,7 @@ class Upkeep:
         with _alone(table) as alone, translated(table.database.address):
             if not alone:
                 return
+            table = table.pinned()
             if self._untidy(table):
                 with table.database.writing():
                     table.handle.optimize(cleanup_older_than=self.limits.keep)
