@@ -21,7 +21,6 @@ import multiprocessing
 import os
 import random
 import re
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -160,7 +159,6 @@ def measure(url: str, server: int | None, folder: str, corpus: Corpus, rows: int
             "p95_ms": round(float(np.quantile(walls, 0.95)) * 1000, 2),
         }
     result["memory_mb"] = round((_memory(os.getpid()) + sum(map(_memory, _family(server)))) / 1e6)
-    result["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     store.close()
     files = (one for one in Path(folder).rglob("*") if one.is_file())
     result["disk_mb"] = round(sum(one.stat().st_size for one in files) / 1e6)

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from homing.bulk.rows import Row, Source
-from homing.bulk.workers import Answer, Workers
+from homing.bulk.workers import Workers
 from homing.documents.records import COLLECTION as PARAGRAPHS
 from homing.engine import Engine
 from homing.engine.work import IMPORT
@@ -65,6 +65,9 @@ def load(
         )
     if (served := store.model_of(collection)) not in ("", model):
         raise InvalidArgument(f"collection {collection!r} is served by {served!r}; load with that model, not {model!r}")
+    if wanted := engine.database.read(lambda transaction: engine.wanted.of(transaction, collection)):
+        raise InvalidArgument(f"collection {collection!r} is changing to {wanted!r}; load when that is done")
+    engine.database.write(engine.work.register)
     loading = _Loading(engine, collection, workers, model)
     total, rows = source.count(), 0
     batches = _batches(source.rows(), batch)
@@ -116,18 +119,21 @@ class _Loading:
         records: list[VectorRecord] = []
         for number, answer in self._workers.wait().items():
             batch = self.under_way.pop(number)
-            records += self._with_vectors(batch, answer)
-        self._collection.write(records, priority=IMPORT)
+            if isinstance(answer, str):
+                self._leave(batch, answer)
+            else:
+                rows = zip(batch, answer, strict=True)
+                records += [replace(one, embedding=row, model=self._model) for one, row in rows]
+        # Nothing is asked for with them, so this needs no transaction of the engine's.
+        self._store.write(records)
+        self.embedded += len(records)
 
-    def _with_vectors(self, batch: list[VectorRecord], answer: Answer) -> list[VectorRecord]:
-        if isinstance(answer, str):
-            if not self.embedded:
-                raise EmbeddingError(f"nothing could be embedded: {answer}")
-            # Found by words from now on, and the background embeds them when the model answers again.
-            self.waiting += len(batch)
-            return batch
-        self.embedded += len(batch)
-        return [replace(one, embedding=row, model=self._model) for one, row in zip(batch, answer, strict=True)]
+    def _leave(self, batch: list[VectorRecord], why: str) -> None:
+        """Write texts without vectors: words find them, and the background embeds them when the model answers again."""
+        if not self.embedded:
+            raise EmbeddingError(f"nothing could be embedded: {why}")
+        self._collection.write(batch, priority=IMPORT)
+        self.waiting += len(batch)
 
 
 def _new(store: Store, collection: str, rows: Sequence[Row], model: str) -> list[VectorRecord]:

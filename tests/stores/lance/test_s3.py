@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +171,7 @@ def test_a_small_write_takes_few_requests(url: str, requests: list[str]) -> None
 
 @pytest.mark.slow
 def test_machines_write_read_merge_and_see_each_other(url: str) -> None:
-    limits = Limits(files=4, quiet=0.0, keep=timedelta(0))
+    limits = Limits(files=4, quiet=0.0)
     writers = [LanceStore(kind.of_url(url), limits=limits) for kind in (Address, Elsewhere)]
     reader = LanceStore(Elsewhere.of_url(url))
     writers[0].upsert([record("first", 1, text="灯塔 first")])
