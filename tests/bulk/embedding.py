@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+from homing.embedders.provider import Kind
 from homing.errors import ProviderUnavailable
 from homing.testing.fake import FakeEmbedder
 from homing.vectors import Matrix
@@ -18,12 +20,12 @@ class Counting(FakeEmbedder):
         self._file = folder / f"{os.getpid()}.log"
         self._fails_on = fails_on
 
-    def embed(self, texts: list[str], *, kind: str = "document") -> Matrix:  # type: ignore[override]
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
         with self._file.open("a", encoding="utf-8") as written:
             written.writelines(f"{text}\n" for text in texts)
         if self._fails_on and any(self._fails_on in text for text in texts):
             raise ProviderUnavailable("the model is down")
-        return super().embed(texts)
+        return super().embed(texts, kind=kind)
 
 
 def embedded(folder: Path) -> list[str]:

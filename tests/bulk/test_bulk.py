@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
+import pyarrow  # type: ignore[import-untyped]
+import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
 from homing.bulk import ProcessWorkers, Source, load
@@ -80,7 +80,7 @@ def test_rows_are_loaded_once_and_again_only_what_is_new(engine: Engine, rows: R
 
 def test_a_worker_that_is_killed_costs_the_batches_under_way(engine: Engine, rows: Rows, log: Path) -> None:
     pool = ProcessWorkers(partial(Counting, log), 2)
-    killed = []
+    killed: list[int] = []
 
     def kill_one(done: int, total: int) -> None:
         if done >= 50 and not killed:

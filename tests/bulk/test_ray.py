@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -24,10 +25,10 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    import ray
-    from ray.cluster_utils import Cluster
+    ray = importlib.import_module("ray")
+    cluster_utils = importlib.import_module("ray.cluster_utils")
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     # Workers import what travels by name.
     environment = {"env_vars": {"PYTHONPATH": ":".join([str(ROOT), *sys.path])}}
     ray.init(address=made.address, log_to_driver=False, runtime_env=environment)
@@ -46,7 +47,7 @@ def test_a_node_that_goes_away_costs_the_batches_under_way(cluster: Any, tmp_pat
     engine = Engine(SqliteStore(tmp_path / "store.db"), FakeEmbedder(), background=False)
     workers = RayWorkers(partial(Counting, tmp_path / "log"), "auto")
     assert workers.window == 4
-    gone = []
+    gone: list[int] = []
 
     def remove_node(done: int, total: int) -> None:
         if done >= 100 and not gone:

@@ -144,8 +144,9 @@ class _Files:
     def opened(self, name: str) -> Iterator[IO[bytes]]:
         """Its bytes, unpacked."""
         with ExitStack() as stack:
-            content = stack.enter_context(self._open(name))
-            yield stack.enter_context(gzip.GzipFile(fileobj=content)) if name.endswith(".gz") else content
+            content: Any = stack.enter_context(self._open(name))
+            unpacked: Any = gzip.GzipFile(fileobj=content) if name.endswith(".gz") else None
+            yield content if unpacked is None else stack.enter_context(unpacked)
 
     def _open(self, name: str) -> Any:
         raise NotImplementedError

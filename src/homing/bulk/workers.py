@@ -174,8 +174,14 @@ class RayWorkers:
     def wait(self) -> dict[int, Answer]:
         done, _ = self._ray.wait(list(self._under_way), num_returns=1, fetch_local=False)
         more, _ = self._ray.wait(list(self._under_way), num_returns=len(self._under_way), timeout=0, fetch_local=False)
-        # Asked for while they are still known: what was made on a node that is gone is made again for whoever asks.
-        return {self._under_way.pop(one): self._ray.get(one) for one in {*done, *more}}
+        try:
+            # What was made on a node that is gone meanwhile is made again for whoever asks for it.
+            return {self._under_way.pop(one): self._ray.get(one) for one in {*done, *more}}
+        except self._ray.exceptions.RayError as error:
+            last = str(error).strip().splitlines()[-1]
+            raise StoreUnavailable(
+                f"a node of the cluster cannot embed ({last}); is Homing installed there?"
+            ) from error
 
     def close(self) -> None:
         for one in self._under_way:
