@@ -87,9 +87,12 @@ def main() -> None:
     }
     if importlib.util.find_spec("ray") is not None:
         ways["Ray on this machine"] = partial(bulk, lambda make: RayWorkers(make, "local"))
-    results = [measured(name, len(texts), work) for name, work in ways.items()]
-    show(f"{len(texts)} rows", results)
-    write(Path(__file__).parent / "results" / "bulk.json", {"machine": machine(), "rows": len(texts), "ways": results})
+    results = []
+    for name, work in ways.items():
+        results.append(measured(name, len(texts), work))
+        show(f"{len(texts)} rows", results)
+        file = Path(__file__).parent / "results" / "bulk.json"
+        write(file, {"machine": machine(), "rows": len(texts), "ways": results})
 
 
 if __name__ == "__main__":

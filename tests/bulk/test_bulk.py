@@ -184,3 +184,27 @@ def test_files_of_a_folder_are_read_in_their_order(tmp_path: Path) -> None:
     assert [one.id for one in read(Source(str(folder / "b.parquet"), text="text", id="none"))] != ["1", "2"]
     with pytest.raises(NotFound, match="nothing to load"):
         read(Source(str(tmp_path / "none")))
+
+
+@pytest.mark.slow
+def test_rows_are_read_from_object_storage(tmp_path: Path) -> None:
+    boto3 = pytest.importorskip("boto3")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    keys = {"aws_access_key_id": "me", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", **keys)
+    client.create_bucket(Bucket="homing-bulk")
+    lines = '{"id": "a", "text": "一"}\n{"id": "b", "text": "two"}\n'
+    client.put_object(Bucket="homing-bulk", Key="in/one.jsonl", Body=lines.encode())
+    client.put_object(Bucket="homing-bulk", Key="in/two.jsonl.gz", Body=gzip.compress(b'{"text": "three"}'))
+    pyarrow.parquet.write_table(pyarrow.table({"id": ["p"], "text": ["四"]}), tmp_path / "p.parquet")
+    client.put_object(Bucket="homing-bulk", Key="in/deep/p.parquet", Body=(tmp_path / "p.parquet").read_bytes())
+    options = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    place = f"s3://me:secret@homing-bulk/in?{options}"
+    assert [one.text for one in read(Source(place))] == ["四", "一", "two", "three"]
+    assert [one.id for one in read(Source(place.replace("/in?", "/in/one.jsonl?")))] == ["a", "b"]
+    with pytest.raises(NotFound, match="nothing to load") as missing:
+        read(Source(place.replace("/in?", "/none?")))
+    assert "secret" not in str(missing.value)
+    server.stop()
