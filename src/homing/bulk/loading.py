@@ -6,7 +6,7 @@ after; so whatever is killed, of the workers or this process itself, costs the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -19,6 +19,7 @@ from homing.errors import EmbeddingError, InvalidArgument
 from homing.memory.content import COLLECTIONS as MEMORIES
 from homing.progress import Progress, no_progress
 from homing.records import VectorRecord
+from homing.stores.copying import in_batches
 from homing.stores.store import LoadsInBulk, Store
 
 BATCH = 256
@@ -70,7 +71,7 @@ def load(
     engine.database.write(engine.work.register)
     loading = _Loading(engine, collection, workers, model)
     total, rows = source.count(), 0
-    batches = _batches(source.rows(), batch)
+    batches = in_batches(source.rows(), batch, BATCH_CHARACTERS)
     with store.loading() if isinstance(store, LoadsInBulk) else nullcontext():
         while some := next(batches, None):
             rows += len(some)
@@ -150,16 +151,3 @@ def _new(store: Store, collection: str, rows: Sequence[Row], model: str) -> list
         )
 
     return [VectorRecord(row.id, collection, None, row.metadata, row.text) for row in by_id.values() if is_new(row)]
-
-
-def _batches(rows: Iterable[Row], most: int) -> Iterator[list[Row]]:
-    some: list[Row] = []
-    characters = 0
-    for row in rows:
-        some.append(row)
-        characters += len(row.text)
-        if len(some) == most or characters >= BATCH_CHARACTERS:
-            yield some
-            some, characters = [], 0
-    if some:
-        yield some
