@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"engine"}),
     frozenset({"models"}),
     frozenset({"memory", "devices", "documents", "skills", "evaluation", "resolve", "testing"}),
-    frozenset({"doctor", "knowledge", "moving"}),
+    frozenset({"doctor", "knowledge", "moving", "backup", "bulk"}),
     frozenset({"app"}),
     frozenset({"operations", "frameworks"}),
     frozenset({"mcp", "channels", "langchain", "llamaindex", "haystack"}),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from homing.config import ProviderSettings, Settings, refer, unset_variables
 from homing.database.lazy import LazyDatabase
+from homing.embedders.cached import Cached
+from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import BUNDLED, DESCRIPTION, ModelFolder
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import Chosen, EmbeddingProvider, layers
 from homing.embedders.registry import Backend, ProviderEntry, resolve_backend
-from homing.errors import ConfigError
+from homing.errors import ConfigError, ModelNotReady
 from homing.models.choice import Models
 from homing.models.keys import NAME, Keys
 from homing.models.manager import AdapterOptions
@@ -54,6 +56,22 @@ def open_models(settings: Settings, database: LazyDatabase, embedder: EmbeddingP
         explicit=names_a_model(settings),
         embeds=bool(settings.embedding.provider_id or settings.embedding.provider),
     )
+
+
+def provider_of(settings: Settings, identity: str) -> EmbeddingProvider:
+    """The embedder of an identity, made for a process that does nothing but embed: no cache, and one thread.
+
+    Raises EmbeddingError where these settings, on this machine, have none of that identity.
+    """
+    found = open_models(settings, LazyDatabase(settings.database)).provider(identity)
+    if found.id != identity:
+        raise ModelNotReady(f"this machine has {found.id!r} where {identity!r} is needed; pull or configure that model")
+    for layer in layers(found):
+        if isinstance(layer, LocalProvider):
+            return layer.with_threads(1)
+        if not isinstance(layer, Cached | Chosen):
+            return layer
+    return found
 
 
 def keys_of(settings: Settings) -> Keys:

@@ -173,7 +173,10 @@ SESSION: tuple[tuple[str, ...], ...] = (
     ("tokens", "create"),
     ("tokens", "list"),
     ("config", "show"),
+    ("bulk", "g.jsonl", "--into", "rows", "--workers", "1"),
     ("repair",),
+    ("backup", "saved"),
+    ("restore", "saved", "--data", "again"),
 )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from homing.cli import (
+    bulk,
     demo,
     devices,
     documents,
@@ -44,6 +45,9 @@ app.command(name="eval")(evaluate.evaluate)
 app.command(name="doctor")(upkeep.run_doctor)
 app.command(name="where")(upkeep.where)
 app.command(name="repair")(upkeep.run_repair)
+app.command(name="bulk")(bulk.run_bulk)
+app.command(name="backup")(upkeep.run_backup)
+app.command(name="restore")(upkeep.run_restore)
 app.command(name="demo")(demo.run_demo)
 app.command(name="serve")(servers.run_server)
 app.command(name="worker")(worker.run_worker)

@@ -1,4 +1,4 @@
-"""`homing doctor`, `config`, `store` and `postgres`: check the installation, see its settings, move its data."""
+"""`homing doctor`, `backup`, `config`, `store` and `postgres`: check an installation, save and move its data."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from homing.cli.lazy import doctor, reports
 from homing.cli.output import console, counted, print_table, progress, say
 
 if TYPE_CHECKING:
+    from homing.backup import BackedUp
     from homing.config import Settings
     from homing.database.postgres.server import LocalServer, ServerStatus
     from homing.operations import Call
@@ -77,8 +78,8 @@ def where(data: Data = None) -> Answer:
 def run_repair(call: Call) -> Answer:
     """Make the indexes anew from the texts.
 
-    Mends a damaged keyword index, damaged compact copies of vectors, and vectors that are not what the model made;
-    texts that are damaged themselves are named. If something is left, the exit code is 1.
+    Mends a damaged keyword index, damaged indexes and copies of vectors, and vectors that are not what the model made,
+    in every engine; texts that are damaged themselves are named. If something is left, the exit code is 1.
     """
     from homing.doctor.repairing import repair
 
@@ -100,6 +101,53 @@ def run_repair(call: Call) -> Answer:
             say(f"left: {one}; save it again, or restore a backup")
 
     return Answer(done, show, exit_code=1 if done.left else 0)
+
+
+@answers("homing.backup:BackedUp")
+def run_backup(
+    target: Annotated[Path, typer.Argument(help="The new folder to write.", file_okay=False)], data: Data = None
+) -> Answer:
+    """Save everything to a folder, while servers run.
+
+    Keys of providers and homing.toml are not in it. If the check of the copy finds damage, the exit code is 1.
+    """
+    from homing.backup import back_up
+
+    with progress("Saving") as step:
+        made = back_up(_settings(data), target, progress=step)
+    return _backed_up(made, "saved to")
+
+
+@answers("homing.backup:BackedUp")
+def run_restore(
+    source: Annotated[Path, typer.Argument(help="The folder that `homing backup` wrote.", file_okay=False)],
+    data: Data = None,
+) -> Answer:
+    """Bring a backup back to an empty data folder.
+
+    All of it or nothing: every file is compared with its checksum first. If the check of what was restored finds
+    damage, the exit code is 1.
+    """
+    from homing.backup import restore
+
+    with progress("Restoring") as step:
+        made = restore(_settings(data), source, progress=step)
+    return _backed_up(made, "restored to")
+
+
+def _backed_up(made: BackedUp, done: str) -> Answer:
+    def show() -> None:
+        for command in made.commands:
+            say(f"$ {command}")
+        say(f"{counted(made.files, 'file')}, {made.bytes / 1024**2:.1f} MB, {done} {made.folder}")
+        if made.left_out:
+            say(f"not part of a backup: {', '.join(made.left_out)}")
+        for one in made.problems:
+            say(f"damaged: {one}")
+        if made.problems:
+            say("homing repair makes anew what can be")
+
+    return Answer(made, show, exit_code=1 if made.problems else 0)
 
 
 @config.command(name="show")

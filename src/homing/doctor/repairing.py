@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from homing.engine import Engine
-from homing.errors import InvalidArgument
-from homing.stores.store import Rebuilds, Rebuilt
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +23,15 @@ class Repaired:
 
 
 def repair(engine: Engine) -> Repaired:
-    """Make the keyword index and the compact copies of vectors anew; vectors that cannot be trusted are embedded again.
-
-    Raises InvalidArgument where the store is a server's, which mends its own indexes.
-    """
-    found, texts, removed, waiting = [], 0, 0, 0
-    left: list[str] = []
+    """Make every derived index anew, of every user, in whichever engine; what cannot be trusted is embedded again."""
+    texts, removed, waiting = 0, 0, 0
+    # The store itself knows what is wrong for everybody.
+    found = engine.store.check()
     for one in engine.everybody():
-        if not isinstance(one.store, Rebuilds):
-            raise InvalidArgument(
-                "this store mends its own indexes (PostgreSQL: REINDEX DATABASE); what waits for a vector is embedded "
-                "by `homing documents reindex` and `homing memory reindex`"
-            )
-        found += one.store.check()
-        done: Rebuilt = one.store.rebuild()
+        done = one.store.rebuild()
         texts, removed = texts + done.texts, removed + done.vectors_removed
         waiting += _embed_again(one)
-        left += one.store.check()
-    return Repaired(found, left, texts, removed, waiting)
+    return Repaired(found, engine.store.check(), texts, removed, waiting)
 
 
 def _embed_again(engine: Engine) -> int:

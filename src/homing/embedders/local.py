@@ -167,6 +167,10 @@ class LocalProvider:
         """How many tokens of a text are read, in one window or several."""
         return self._folder.max_tokens
 
+    def with_threads(self, threads: int) -> LocalProvider:
+        """The same model with another bound; it is loaded for itself."""
+        return LocalProvider(self._path, threads=threads)
+
     def load(self) -> None:
         """Loads the model now rather than at the first `embed`. Raises ModelNotReady."""
         self._model()

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from homing.errors import InvalidArgument, StoreError
 from homing.records import VectorRecord
@@ -113,7 +113,7 @@ def copy_store(
         before()
     done, total = 0, 2 * sum(info.records for info in infos)
     sent, arrived = Checksum(), Checksum()
-    for batch in _batches(_all(source, infos)):
+    for batch in in_batches(_all(source, infos)):
         fresh = [record for record in batch if not bookmark.passed(record)]
         if fresh:
             bookmark = bookmark.moved(fresh)
@@ -122,7 +122,7 @@ def copy_store(
             sent.add(record)
         done += len(batch)
         progress(done, total)
-    for batch in _batches(_all(target, infos)):
+    for batch in in_batches(_all(target, infos)):
         for record in batch:
             arrived.add(record)
         done += len(batch)
@@ -170,15 +170,26 @@ def _all(store: Copyable, infos: list[CollectionInfo]) -> Iterator[VectorRecord]
         yield from store.records(name)
 
 
-def _batches(records: Iterable[VectorRecord]) -> Iterator[list[VectorRecord]]:
-    batch: list[VectorRecord] = []
-    characters = 0
-    for record in records:
-        batch.append(record)
-        characters += len(record.text)
-        if len(batch) == BATCH or characters >= BATCH_CHARACTERS:
+class HasText(Protocol):
+    """A record, or what becomes one."""
+
+    @property
+    def text(self) -> str: ...
+
+
+T = TypeVar("T", bound=HasText)
+
+
+def in_batches(rows: Iterable[T], most: int = BATCH, characters: int = BATCH_CHARACTERS) -> Iterator[list[T]]:
+    """Rows in their order, so many at a time; a batch ends at so many characters of text, too."""
+    batch: list[T] = []
+    length = 0
+    for row in rows:
+        batch.append(row)
+        length += len(row.text)
+        if len(batch) == most or length >= characters:
             yield batch
-            batch, characters = [], 0
+            batch, length = [], 0
     if batch:
         yield batch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -99,6 +100,14 @@ class Measured:
     id: str
     cosine: float | None
     bm25: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What making the derived indexes anew did: how many texts, and how many vectors could not be trusted and went."""
+
+    texts: int
+    vectors_removed: int
 
 
 @runtime_checkable
@@ -214,6 +223,14 @@ class Store(VectorStore, Protocol):
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; nothing where texts, words and vectors agree."""
 
+    def rebuild(self) -> Rebuilt:
+        """Make anew what is derived: the words of every text that is whole, counts, and the indexes of the engine.
+
+        Vectors that cannot be trusted (of another text, of no text, not of length one) are removed: `missing` names
+        their texts. A text that is damaged itself stays as it is, and `check` names it. Others may read and write
+        meanwhile; some of them wait.
+        """
+
     def close(self) -> None:
         """Let go of the engine. A closed store refuses every other call."""
 
@@ -235,20 +252,12 @@ class TellsSizes(Protocol):
         """Bytes by what they hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """What making the derived indexes anew did: how many texts, and how many vectors could not be trusted and went."""
-
-    texts: int
-    vectors_removed: int
-
-
 @runtime_checkable
-class Rebuilds(Protocol):
-    """A store whose derived indexes can be made anew from the texts; in others the server mends its own."""
+class LoadsInBulk(Protocol):
+    """A store in which it pays to say that many rows are about to come; beside `Store`, because in most it does not."""
 
-    def rebuild(self) -> Rebuilt:
-        """Make the words of every text, and what is derived from its vectors, anew."""
+    def loading(self) -> AbstractContextManager[None]:
+        """Inside, no index is begun that would make each further row dear; those that are due are built at the end."""
 
 
 @runtime_checkable

@@ -56,7 +56,7 @@ class Catalog:
         self._seen = -1
         self._entries: Mapping[str, Entry] = {}
         self._tables: dict[str, Table] = {}
-        if self._pending():
+        if self._pending(self.entries()):
             with database.writing():
                 self.settle()
         self._check_complete()
@@ -94,6 +94,10 @@ class Catalog:
                 found = self._tables[entry.table] = Table(self.database, entry.table, self.database.handle(entry.table))
         return found
 
+    def pinned(self, entry: Entry) -> Table:
+        """The table of an entry for one who is about to write, or has the lock; see `Table.pinned`."""
+        return self.open(entry).pinned()
+
     def begin(self, entries: Iterable[Entry]) -> None:
         """Write down what is going to be done. The lock must be held."""
         now = time.time()
@@ -114,12 +118,23 @@ class Catalog:
             self.undo(entries)
             raise
 
-    def settle(self) -> None:
-        """Undo what was begun and not ended. The lock must be held, so nobody on this machine is still at it."""
-        pending = self._pending()
+    def settle(self, collections: Iterable[str] = ()) -> Mapping[str, Entry]:
+        """Every collection by name, once what was begun and not ended is undone. The lock must be held, so nobody on
+        this machine is still at it; collections that another machine has begun to write are refused."""
+        entries = self.entries()
+        pending = self._pending(entries)
         if pending:
             logger.warning("%s: undoing what a killed process began", self.database.address)
             self.undo(pending)
+            entries = self.entries()
+        for name in collections:
+            entry = entries.get(name)
+            if entry is not None and entry.state != "live":
+                raise StoreBusy(
+                    f"collection {name!r} is being written by another machine; try again in a while",
+                    details={"collection": name},
+                )
+        return entries
 
     def undo(self, entries: Iterable[Entry]) -> None:
         """Return to what was before: tables that were being made are removed, written ones restored, drops finished."""
@@ -136,21 +151,11 @@ class Catalog:
         if gone:
             self._table.delete(any_of("collection", gone))
 
-    def check_free(self, collections: Iterable[str]) -> None:
-        """Refuses collections that another machine has begun to write and not ended."""
-        for name in collections:
-            entry = self.entries().get(name)
-            if entry is not None and entry.state != "live":
-                raise StoreBusy(
-                    f"collection {name!r} is being written by another machine; try again in a while",
-                    details={"collection": name},
-                )
-
-    def _pending(self) -> list[Entry]:
+    def _pending(self, entries: Mapping[str, Entry]) -> list[Entry]:
         shared = self.database.address.folder is None
         return [
             entry
-            for entry in self.entries().values()
+            for entry in entries.values()
             if entry.state != "live" and (not shared or abs(time.time() - entry.since) > LEASE)
         ]
 
@@ -166,7 +171,7 @@ class Catalog:
 
     def _write(self, entries: list[Entry]) -> None:
         rows = arrow().Table.from_pylist([asdict(entry) for entry in entries], schema=mark_schema())
-        self._table.upsert(rows, key="collection")
+        self._table.pinned().upsert(rows, key="collection")
 
 
 def new_table_name(collection: str) -> str:

@@ -97,17 +97,39 @@ def any_of(column: str, values: list[str]) -> str:
 
 
 class Table:
-    """A table that exists. Reads may be made by several threads at once."""
+    """A table that exists. Reads may be made by several threads at once.
 
-    def __init__(self, database: Database, name: str, handle: Handle) -> None:
+    Whatever is asked, the newest commit is looked for first. In object storage each look is a request; who asks several
+    things in a row asks the table that `pinned` gives.
+    """
+
+    def __init__(self, database: Database, name: str, handle: Handle, *, follows: bool = True) -> None:
         self.database = database
         self.name = name
         self.handle = handle
+        self._follows = follows
 
     @cached_property
     def reader(self) -> Reader:
         """For searches; see `engine.run`."""
-        return self.database.reader(self.name)
+        return self.database.reader(self.name, follows=self._follows)
+
+    def pinned(self) -> Table:
+        """The table as of the newest commit now, or of a later one that was made through it: for those who write."""
+        if not self._follows:
+            with translated(self.database.address):
+                self.handle.checkout_latest()
+                if "reader" in self.__dict__:
+                    run(self.reader.checkout_latest())
+            return self
+        if "_pinned" in self.__dict__:
+            return self._pinned.pinned()
+        return self._pinned
+
+    @cached_property
+    def _pinned(self) -> Table:
+        with translated(self.database.address):
+            return Table(self.database, self.name, self.database.handle(self.name, follows=False), follows=False)
 
     @property
     def version(self) -> int:
@@ -223,6 +245,10 @@ class Database:
             }
             self._connection = lancedb().connect(self.address.uri, **self._options)
             self._reading = run(lancedb().connect_async(self.address.uri, **self._options))
+            # The same without looking for the newest commit at every call.
+            steady = self._options | {"read_consistency_interval": None}
+            self._steady = lancedb().connect(self.address.uri, **steady)
+            self._steady_reading = run(lancedb().connect_async(self.address.uri, **steady))
             self.mark = self._marked()
 
     def table(self, name: str) -> Table | None:
@@ -233,22 +259,23 @@ class Database:
                 return None
             return Table(self, name, self.handle(name))
 
-    def handle(self, name: str) -> Handle:
-        """LanceDB's own handle of a table that exists."""
+    def handle(self, name: str, *, follows: bool = True) -> Handle:
+        """LanceDB's own handle of a table that exists; without `follows` it stays at the commit it was opened at."""
         self.check_open()
-        return self._connection.open_table(name)
+        return (self._connection if follows else self._steady).open_table(name)
 
-    def reader(self, name: str) -> Reader:
+    def reader(self, name: str, *, follows: bool = True) -> Reader:
         """LanceDB's other handle of it, for searches."""
         self.check_open()
-        return run(self._reading.open_table(name))
+        return run((self._reading if follows else self._steady_reading).open_table(name))
 
     def create(self, name: str, schema: ArrowSchema, rows: ArrowTable | None = None) -> Table:
         """A new table with these rows, in one commit. The lock must be held."""
         self.check_open()
         folder = self.address.folder
         with translated(self.address), durable(folder and folder / f"{name}.lance"):
-            return Table(self, name, self._connection.create_table(name, rows, schema, on_bad_vectors="null"))
+            made = self._steady.create_table(name, rows, schema, on_bad_vectors="null")
+            return Table(self, name, made, follows=False)
 
     def drop(self, name: str) -> None:
         """Remove a table and what is left of one that was never finished. The lock must be held."""

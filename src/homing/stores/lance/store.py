@@ -16,7 +16,7 @@ from homing.errors import InvalidArgument, StoreError
 from homing.records import Match, VectorRecord
 from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import matches, wanted
-from homing.stores.lance import reading, text_search, vector_search, writing
+from homing.stores.lance import reading, repair, text_search, vector_search, writing
 from homing.stores.lance.catalog import Catalog, Entry
 from homing.stores.lance.database import Database, Table, any_of, lookup_indexes, words_index
 from homing.stores.lance.engine import Address, fault, is_gone, translated
@@ -24,7 +24,17 @@ from homing.stores.lance.reading import Found, Narrowed
 from homing.stores.lance.rows import SHOWN, match_of, record_of, serving
 from homing.stores.lance.text_search import Statistics, WordStatistics
 from homing.stores.lance.upkeep import Limits, Upkeep
-from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
+from homing.stores.store import (
+    CollectionInfo,
+    Measured,
+    ModelInfo,
+    Near,
+    NewVector,
+    Rebuilt,
+    SearchOptions,
+    Worded,
+    Words,
+)
 from homing.text.tokens import query_terms
 from homing.vectors import Vector, as_vector
 
@@ -93,7 +103,7 @@ class LanceStore:
         with self._changing(collection) as entry:
             if entry is None:
                 return 0
-            return self._catalog.open(entry).delete(any_of("id", list(dict.fromkeys(unwanted))))
+            return self._catalog.pinned(entry).delete(any_of("id", list(dict.fromkeys(unwanted))))
 
     def drop(self, collection: str) -> int:
         """Remove a collection; see `Store.drop`."""
@@ -269,16 +279,28 @@ class LanceStore:
         _refuse(transaction)
         with self._changing(collection) as entry:
             if entry is not None:
-                writing.serve(self._catalog.open(entry), collection, model)
+                writing.serve(self._catalog.pinned(entry), collection, model)
 
     def discard(self, collection: str, model: str) -> int:
         """Let go of a model's vectors; see `Store.discard`."""
         with self._changing(collection) as entry:
-            return 0 if entry is None else writing.discard(self._catalog.open(entry), collection, model)
+            return 0 if entry is None else writing.discard(self._catalog.pinned(entry), collection, model)
 
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`. Reads everything."""
         return list(reading.findings(self._catalog))
+
+    def rebuild(self) -> Rebuilt:
+        """Make what is derived anew, one collection after another; see `Store.rebuild`."""
+        done = []
+        for name, entry in sorted(self._catalog.entries().items()):
+            if not entry.visible:
+                continue
+            with self._changing(name) as found:
+                done.append(Rebuilt(0, 0) if found is None else repair.rebuild(self._catalog, found))
+            if (table := self._catalog.table(name)) is not None:
+                self._upkeep.rebuild(table)
+        return Rebuilt(sum(one.texts for one in done), sum(one.vectors_removed for one in done))
 
     def close(self) -> None:
         """Finish merging and indexing what is due, then let go. Closing twice is fine."""
@@ -308,12 +330,11 @@ class LanceStore:
         """A collection that nobody else writes to meanwhile; afterwards its table is looked after."""
         checked_name(collection, "collection")
         with self.tables.writing(), translated(self.tables.address):
-            self._catalog.settle()
-            self._catalog.check_free([collection])
-            entry = self._catalog.entries().get(collection)
+            entry = self._catalog.settle([collection]).get(collection)
             yield entry
         if entry is not None:
-            self._upkeep.wrote(self._catalog.table(collection) or self.tables.mark)
+            table = self._catalog.table(collection)
+            self._upkeep.wrote((table or self.tables.mark).pinned())
 
     def _read(self, collection: str, ask: Callable[[Table], T], nothing: T) -> T:
         """Ask a collection's table. What was cleaned up or dropped meanwhile is looked up again."""

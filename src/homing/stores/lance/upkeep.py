@@ -92,6 +92,7 @@ class Upkeep:
         with _alone(table) as alone, translated(table.database.address):
             if not alone:
                 return
+            table = table.pinned()
             if self._untidy(table):
                 with table.database.writing():
                     table.handle.optimize(cleanup_older_than=self.limits.keep)
@@ -99,6 +100,14 @@ class Upkeep:
                 table.add_index(index)
             if indexes and index_is_due(table, self.limits.vectors):
                 build_index(table, self.limits.vectors)
+
+    def rebuild(self, table: Table) -> None:
+        """Make every index of a table anew that it has or should have."""
+        with translated(table.database.address):
+            there = {column for index in table.handle.list_indices() for column in index.columns}
+            for index in (*(one for one in self._indexes if one.column in there), *self._missing(table)):
+                table.add_index(index)
+            build_index(table, self.limits.vectors)
 
     def close(self) -> None:
         """Finish what is due, without waiting for a pause."""

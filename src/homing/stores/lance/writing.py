@@ -75,9 +75,8 @@ def write(catalog: Catalog, batches: list[Batch]) -> list[Table]:
 
     The lock must be held.
     """
-    catalog.settle()
-    catalog.check_free(batch.collection for batch in batches)
-    plans = [_planned(catalog, batch) for batch in batches]
+    entries = catalog.settle(batch.collection for batch in batches)
+    plans = [_planned(catalog, batch, entries.get(batch.collection)) for batch in batches]
     if len(plans) == 1 and plans[0].table is not None and plans[0].columns is None:
         return [_write(catalog.database, plans[0])]
     with catalog.as_one([plan.entry for plan in plans]):
@@ -90,7 +89,7 @@ def put(catalog: Catalog, entry: Entry, model: str, given: Sequence[NewVector]) 
 
     The lock must be held.
     """
-    table = catalog.open(entry)
+    table = catalog.pinned(entry)
     served = serving(table.schema)
     serves = served is None or not table.has(served.held)
     needed = column_change(table, model, len(given[0].embedding), serves=serves)
@@ -150,11 +149,10 @@ def column_change(table: Table, model: str, width: int, *, serves: bool, staying
     return ColumnChange(own, False, tuple(gone)) if serves and not own.serves else None
 
 
-def _planned(catalog: Catalog, batch: Batch) -> _Plan:
-    entry = catalog.entries().get(batch.collection)
+def _planned(catalog: Catalog, batch: Batch, entry: Entry | None) -> _Plan:
     if entry is None:
         return _Plan(batch, Entry(batch.collection, new_table_name(batch.collection), "creating"), None, {}, None)
-    table = catalog.open(entry)
+    table = catalog.pinned(entry)
     kept = _kept(table, batch)
     writing = Entry(batch.collection, entry.table, "writing", table.version)
     return _Plan(batch, writing, table, kept, _batch_columns(table, batch, kept))

@@ -25,7 +25,7 @@ _BELONGS_TO_NONE = "NOT EXISTS (SELECT FROM records r WHERE r.key = record AND r
 
 def findings(connection: Connection, user: str) -> Iterator[str]:
     """What is wrong, a sentence each. Reads every text that may be seen: minutes for a million records."""
-    tables = _Tables(connection, user)
+    tables = Tables(connection, user)
     yield from tables.miscounted("records", "records", "count(*) FROM records r WHERE r.collection = x.id")
     homeless = "collection NOT IN (SELECT id FROM collections)"
     yield from tables.stray("records", homeless, "records belong to no collection")
@@ -41,7 +41,7 @@ def findings(connection: Connection, user: str) -> Iterator[str]:
         yield from tables.miscounted("embedded", "vectors", counted, f"x.space = {int(space)} AND")
 
 
-class _Tables:
+class Tables:
     """The rows of a user, or of everybody."""
 
     def __init__(self, connection: Connection, user: str) -> None:
@@ -85,11 +85,12 @@ class _Tables:
             except StoreCorrupt:
                 yield f"the keyword index of collection {collection!r} is damaged"
                 continue
-            for key, name, text, keywords, digest in self._texts(number):
-                if bytes.fromhex(text_hash(text)) != digest:
-                    damaged.append((collection, name))
+            for key, name, text, keywords, digest in self.texts(number):
                 said, held = tokens(text if keywords is None else keywords), indexed.pop(key, None)
-                if held is None:
+                if bytes.fromhex(text_hash(text)) != digest:
+                    # Which words it should have, nobody knows.
+                    damaged.append((collection, name))
+                elif held is None:
                     wordless.append((collection, name))
                 elif held != (len(said), counted(said)):
                     reworded.append((collection, name))
@@ -100,7 +101,8 @@ class _Tables:
         if stray:
             yield f"{stray} entries of the keyword index belong to no record"
 
-    def _texts(self, collection: int) -> Iterator[tuple[int, str, str, str | None, bytes]]:
+    def texts(self, collection: int) -> Iterator[tuple[int, str, str, str | None, bytes]]:
+        """The records of a collection by key: key, id, text, keywords, and the hash that the text should have."""
         after = -1
         while True:
             rows = self._rows(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -37,6 +39,13 @@ RETRY = 60.0
 MEMORY_MB = (64, 2_048)
 """The least and the most memory that a build asks the server for; it is fastest when its graph fits."""
 
+# Those of vectors are built by `build`, which gives the server the memory that they need.
+_INDEXES = (
+    "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c JOIN pg_am a ON a.oid = c.relam "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'i' AND n.nspname = %s AND a.amname <> 'hnsw' "
+    "ORDER BY 1"
+)
+
 
 class Indexing:
     """Builds the indexes of one schema; one process at a time does."""
@@ -48,12 +57,13 @@ class Indexing:
         self._last_missed = -RETRY
         self._owed = False
         self._closing = False
+        self._paused = 0
         self._thread: threading.Thread | None = None
         self._building: Connection | None = None
 
     def written(self, space_rows: int) -> None:
         """Vectors were written to a space without an index, which now holds about so many."""
-        if space_rows >= WORTHWHILE:
+        if space_rows >= WORTHWHILE and not self._paused:
             with self._changed:
                 self._last_write = time.monotonic()
                 self._owed = True
@@ -72,6 +82,21 @@ class Indexing:
         for space, dimensions, rows in self._database.sessions.read(_due):
             build = partial(self._build, int(space), int(dimensions))
             self._database.sessions.alone(build, lock, f"-c maintenance_work_mem={_megabytes(dimensions, rows)}MB")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Begin to build nothing until the end of the block, however long writes go on; then build what is due."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+        self.build()
+
+    def rebuild(self) -> None:
+        """Make every index anew, those of vectors last, and return when they are there."""
+        self._database.sessions.alone(self._reindex, lock_number(self._database.schema, "index"), "")
+        self.build()
 
     def close(self) -> None:
         """Finish what was made necessary by our own writes; leave the rest to others."""
@@ -132,6 +157,13 @@ class Indexing:
         finally:
             with self._changed:
                 self._building = None
+
+    def _reindex(self, connection: Connection) -> None:
+        """Have the server make its indexes anew, but for those of vectors, which are due then. Nobody waits."""
+        for (index,) in connection.execute(_INDEXES, (self._database.schema,)).fetchall():
+            connection.execute(f"REINDEX INDEX CONCURRENTLY {index}")
+        spaces = sql.Identifier(self._database.schema, "spaces").as_string(None)
+        connection.execute(f"UPDATE {spaces} SET indexed = false WHERE indexed")
 
     def _build_one(self, connection: Connection, space: int, dimensions: int) -> None:
         # Everything by its full name: these statements are outside of any transaction, and told nothing before.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
 from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text, checked_user
 from homing.stores.filters import wanted
-from homing.stores.postgres import checkup, reading, vector_search, words, writing
+from homing.stores.postgres import checkup, reading, repair, vector_search, words, writing
 from homing.stores.postgres.collection import (
     Collection,
     CollectionCache,
@@ -34,7 +33,7 @@ from homing.stores.postgres.reading import SHOWN, match
 from homing.stores.postgres.schema import COMPONENT, STEPS
 from homing.stores.postings.index import Index
 from homing.stores.postings.tables import Merger
-from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, SearchOptions, Worded, Words
+from homing.stores.store import CollectionInfo, Measured, ModelInfo, Near, NewVector, Rebuilt, SearchOptions, Words
 from homing.vectors import Vector, as_vector
 
 PAGE = 500
@@ -67,10 +66,10 @@ class PostgresStore:
         self.database = database
         self.user_id = database.user_id
         self.dimensions = dimensions
-        self._closed = False
-        self._is_view = False
+        self._closed = self._is_view = False
         self._seen = CollectionCache()
         self._indexing = Indexing(database)
+        self.loading = self._indexing.paused
         self._words = Index()
         self._merger = Merger(partial(words.merge, database.sessions))
         try:
@@ -162,8 +161,6 @@ class PostgresStore:
         name = checked_name(collection, "collection")
         query, limit, asked = as_vector(vector, dimensions=self.dimensions), checked_limit(limit), wanted(options)
         model = options.model if options is not None else ""
-        if not limit:
-            return []
 
         def work(connection: Connection) -> list[vector_search.Row]:
             known = self._seen.get(self.user_id, name)
@@ -185,7 +182,7 @@ class PostgresStore:
                 with suppress(vector_search.CollectionChanged):
                     return vector_search.search(connection, where, query, limit, asked, shown)
 
-        return self._read(work)
+        return self._read(work) if limit else []
 
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
@@ -199,9 +196,7 @@ class PostgresStore:
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
         """The records that share words with the query; see `Store.search_words`."""
         found = self._worded(collection, query, limit, options, "r.id")
-        if found is None:
-            return Words()
-        return replace(found.words, found=tuple(Worded(name, score) for score, name in found.rows))
+        return Words() if found is None else found.as_words()
 
     def _worded(
         self, collection: str, query: str, limit: int, options: SearchOptions | None, shown: str
@@ -221,13 +216,11 @@ class PostgresStore:
         for keyword in keywords:
             checked_text(keyword, "a keyword")
         limit, asked = checked_limit(limit), wanted(options)
-        if not limit:
-            return []
 
         def work(connection: Connection, where: Collection) -> list[KeywordMatch]:
             return words.search_keywords(connection, where, keywords, limit, asked, self._words)
 
-        return self._of(collection, work, snapshot=True) or []
+        return (self._of(collection, work, snapshot=True) if limit else None) or []
 
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
@@ -341,6 +334,14 @@ class PostgresStore:
     def check(self) -> list[str]:
         """What is wrong inside the store, a sentence each; see `Store.check`."""
         return self._read(lambda c: list(checkup.findings(c, self.user_id)), snapshot=True)
+
+    def rebuild(self) -> Rebuilt:
+        """Make what is derived anew; see `Store.rebuild`. Indexes, which are everybody's, by the whole store only."""
+        names = self._read(lambda c: repair.names(c, self.user_id))
+        done = [self._write(partial(repair.rebuild, user=self.user_id, name=name)) for name in names]
+        if not self._is_view:
+            self._indexing.rebuild()
+        return Rebuilt(sum(one.texts for one in done), sum(one.vectors_removed for one in done))
 
     def build_indexes(self) -> None:
         """Build now the vector indexes that are due, which otherwise happens in the background, and wait for them."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,7 @@ from homing.stores.postings.index import Index, ReadLists, Scores, View
 from homing.stores.postings.question import Question
 from homing.stores.postings.segment import Keys
 from homing.stores.postings.tables import NAMED, WordTables, best_passing
-from homing.stores.store import Words
+from homing.stores.store import Worded, Words
 from homing.text.tokens import tokens
 
 log = logging.getLogger(__name__)
@@ -79,6 +79,10 @@ class Relevant:
 
     rows: list[Row]
     words: Words
+
+    def as_words(self) -> Words:
+        """The same as the keyword leg answers it; the column that was asked for is the id."""
+        return replace(self.words, found=tuple(Worded(name, score) for score, name in self.rows))
 
 
 def search(

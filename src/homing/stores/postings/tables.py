@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -47,6 +48,8 @@ NAMED = 20_000
 """Records of a filter up to which all of them are read, and the search is among those."""
 RARE = 8
 """A filter that lets at most one record in so many pass is rare: those are read first."""
+ANEW = 10_000
+"""Texts whose words are in memory at once when all are written anew."""
 OVERFETCH = 4
 """How many times as many records are looked at, where a filter may leave some out."""
 
@@ -129,6 +132,21 @@ class WordTables:
         """Write the words of texts."""
         for start in range(0, len(texts), MAX_TEXTS):
             self._insert_segment(collection, build(texts[start : start + MAX_TEXTS]))
+
+    def rebuild(self, collection: int, texts: Iterable[tuple[int, Sequence[str]]]) -> int:
+        """Write all words of a collection anew, of texts by ascending key; returns how many texts those are.
+
+        Nobody else may write to the collection meanwhile.
+        """
+        mine = "SELECT id FROM word_segments WHERE collection = $1"
+        self._rows(f"DELETE FROM word_pieces WHERE segment IN ({mine})", collection)
+        for table in ("word_segments", "word_removals"):
+            self._rows(f"DELETE FROM {table} WHERE collection = $1", collection)
+        count, left = 0, iter(texts)
+        while some := list(islice(left, ANEW)):
+            self.add(collection, some)
+            count += len(some)
+        return count
 
     def remove(self, collection: int, keys: Sequence[int]) -> None:
         """Take texts out."""

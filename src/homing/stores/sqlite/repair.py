@@ -56,7 +56,8 @@ def rebuild(connection: apsw.Connection) -> Rebuilt:
     connection.execute("REINDEX")
     texts, gone = 0, 0
     for (collection,) in rows(connection, "SELECT id FROM collections WHERE name IS NOT NULL"):
-        texts += _words(connection, collection)
+        whole = ((one.key, one.words) for one in records(connection, collection) if one.words is not None)
+        texts += words.tables(connection).rebuild(collection, whole)
         gone += sum(_codes(connection, collection, *one) for one in rows(connection, _SPACES, (collection,)))
     return Rebuilt(texts, gone)
 
@@ -66,17 +67,6 @@ SELECT DISTINCT s.id, s.dimensions FROM embeddings e JOIN records r ON r.key = e
 WHERE r.collection = ?1 UNION SELECT s.id, s.dimensions FROM matrices m JOIN spaces s ON s.id = m.space
 WHERE m.collection = ?1
 """
-
-
-def _words(connection: apsw.Connection, collection: int) -> int:
-    mine = "SELECT id FROM word_segments WHERE collection = ?"
-    connection.execute(f"DELETE FROM word_pieces WHERE segment IN ({mine})", (collection,))
-    for table in ("word_segments", "word_removals"):
-        connection.execute(f"DELETE FROM {table} WHERE collection = ?", (collection,))
-    whole = [(one.key, one.words) for one in records(connection, collection) if one.words is not None]
-    for start in range(0, len(whole), BATCH):
-        words.tables(connection).add(collection, whole[start : start + BATCH])
-    return len(whole)
 
 
 def _codes(connection: apsw.Connection, collection: int, space: int, dimensions: int) -> int:

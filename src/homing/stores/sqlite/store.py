@@ -237,7 +237,7 @@ class SqliteStore:
             return list(schema.findings(connection))
 
     def rebuild(self) -> Rebuilt:
-        """Make the keyword index and the compact copies of vectors anew, in one transaction."""
+        """Make what is derived anew, in one transaction; see `Store.rebuild`."""
         with self.database.writing() as connection:
             return repair.rebuild(connection)
 
