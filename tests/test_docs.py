@@ -16,10 +16,14 @@ from tests import forked
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# `homing` is the one beside this Python, also where no virtual environment is active.
-ENVIRON = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+BESIDE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def environ_in(folder: Path) -> dict[str, str]:
+    """`homing` is the one beside this Python, also without an active virtual environment; home is where the test is."""
+    return os.environ | {"PATH": BESIDE, "HOME": str(folder)}
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -39,14 +43,14 @@ def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> Non
     if "@operation(" in script.read_text(encoding="utf-8"):
         done = run_as_written([sys.executable, str(script)], tmp_path)
     else:
-        done = forked.run_python([str(script)], cwd=tmp_path, env=ENVIRON)
+        done = forked.run_python([str(script)], cwd=tmp_path, env=environ_in(tmp_path))
     assert done.returncode == 0, done.stderr
 
 
 def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     if command[0] == "homing":
-        return forked.run(command[1:], cwd=folder, env=ENVIRON)
-    return subprocess.run(command, cwd=folder, env=ENVIRON, capture_output=True, text=True, timeout=600)
+        return forked.run(command[1:], cwd=folder, env=environ_in(folder))
+    return subprocess.run(command, cwd=folder, env=environ_in(folder), capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow
