@@ -17,10 +17,14 @@ from tests import forked
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# `homing` is the one beside this Python, also where no virtual environment is active.
-ENVIRON = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+BESIDE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def environ_in(folder: Path) -> dict[str, str]:
+    """`homing` is the one beside this Python, also without an active virtual environment; home is where the test is."""
+    return os.environ | {"PATH": BESIDE, "HOME": str(folder)}
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -40,13 +44,13 @@ def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> Non
     if "@operation(" in script.read_text(encoding="utf-8"):
         done = run_as_written([sys.executable, str(script)], tmp_path)
     else:
-        done = forked.run_python([str(script)], cwd=tmp_path, env=ENVIRON)
+        done = forked.run_python([str(script)], cwd=tmp_path, env=environ_in(tmp_path))
     assert done.returncode == 0, done.stderr
 
 
 def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     # What sets up a client or a shell writes into the home of whoever runs it.
-    environ = ENVIRON | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / ".config")}
+    environ = environ_in(folder) | {"XDG_CONFIG_HOME": str(folder / ".config")}
     if command[0] == "homing":
         return forked.run(command[1:], cwd=folder, env=environ)
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=600)
