@@ -69,7 +69,7 @@ MEASUREMENTS = (
         "Keywords",
         "bench/keywords.py TEXTS.jsonl --queries 100",
         "Real bilingual texts and questions, the same tokens for everybody, CPU and clock; Homing's figures include "
-        "cutting the question, the transaction and the ids, tantivy and bm25s know neither.",
+        "cutting the question, the transaction and the ids, of which tantivy knows none.",
     ),
     Measurement(
         "keywords_1m.json",
