@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -135,6 +136,18 @@ def test_postings_of_several_pieces_are_read_as_one() -> None:
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}
         assert [score for _, score in best(texts, query, 5)] == pytest.approx(sorted(found.values(), reverse=True)[:5])
         assert question.measure(keys).tolist() == pytest.approx(scores.tolist())
+
+
+def test_segments_that_do_not_say_how_they_are_cut_are_read_as_the_first_ones_were() -> None:
+    built = segment.build([(number, ["lamp", f"w{number}"]) for number in range(30_000)])
+    first = segment.Segment(replace(built.header, piece=20_000), built.postings)
+    body = segment.pack(first.header)[4:-4]
+    header = segment.unpack(crc32(body).to_bytes(4, "little") + body)
+    assert header.piece == 20_000
+    pieces = list(first.pieces())
+    place = int(header.terms.searchsorted(segment.numbers_of(["lamp"])[0]))
+    [found] = segment.lists_in(header, [place], lambda numbers: {one: pieces[one] for one in numbers})
+    assert found.slots.tolist() == list(range(30_000))
 
 
 @pytest.mark.slow
