@@ -26,6 +26,7 @@ from homing.stores.sqlite import SqliteStore
 from homing.testing.fake import FakeEmbedder
 from tests.bulk.embedding import Counting, embedded
 
+pytestmark = pytest.mark.slow
 MODEL = FakeEmbedder().id
 Rows = Callable[[int], Path]
 
@@ -186,7 +187,6 @@ def test_files_of_a_folder_are_read_in_their_order(tmp_path: Path) -> None:
         read(Source(str(tmp_path / "none")))
 
 
-@pytest.mark.slow
 def test_rows_are_read_from_object_storage(tmp_path: Path) -> None:
     boto3 = pytest.importorskip("boto3")
     server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
