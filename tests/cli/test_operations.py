@@ -32,32 +32,32 @@ CALLS = operations()
 
 # A command, the operation that it is, and what that is given.
 EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
-    ("docs list", "list_projects", {}),
-    ("docs list novel", "list_documents", {"project": "novel"}),
-    ("docs list novel -n 1 --offset 1", "list_documents", {"project": "novel", "limit": 1, "offset": 1}),
-    ("docs list 无", "list_documents", {"project": "无"}),
-    ("docs search novel 孤独的感觉", "search_documents", {"project": "novel", "query": "孤独的感觉"}),
+    ("documents list", "list_projects", {}),
+    ("documents list novel", "list_documents", {"project": "novel"}),
+    ("documents list novel -n 1 --offset 1", "list_documents", {"project": "novel", "limit": 1, "offset": 1}),
+    ("documents list 无", "list_documents", {"project": "无"}),
+    ("documents search novel 孤独的感觉", "search_documents", {"project": "novel", "query": "孤独的感觉"}),
     (
-        "docs search novel market --mode keyword -n 1",
+        "documents search novel market --mode keyword -n 1",
         "search_documents",
         {"project": "novel", "query": "market", "mode": "keyword", "limit": 1},
     ),
     (
-        "docs search novel 燈塔 --min-score 0 --document ch1",
+        "documents search novel 燈塔 --min-score 0 --document ch1",
         "search_documents",
         {"project": "novel", "query": "燈塔", "min_score": 0.0, "document": "ch1"},
     ),
-    ("docs search 无 灯塔", "search_documents", {"project": "无", "query": "灯塔"}),
-    ("docs show novel ch1", "get_document", {"project": "novel", "document": "ch1"}),
-    ("docs show novel ch9", "get_document", {"project": "novel", "document": "ch9"}),
-    ("docs show novel ch1 --chunks", "list_chunks", {"project": "novel", "document": "ch1"}),
-    ("docs add novel ch3 story.md", "save_document", {"project": "novel", "document": "ch3", "text": "海很安静。"}),
-    ("docs rename novel ch1 ch9", "rename_document", {"project": "novel", "document": "ch1", "name": "ch9"}),
-    ("docs rename novel ch1 ch2", "rename_document", {"project": "novel", "document": "ch1", "name": "ch2"}),
-    ("docs move novel ch1 archive", "move_document", {"project": "novel", "document": "ch1", "to": "archive"}),
-    ("docs remove novel ch1", "delete_document", {"project": "novel", "document": "ch1"}),
-    ("docs remove novel ch9", "delete_document", {"project": "novel", "document": "ch9"}),
-    ("docs remove novel --yes", "delete_project", {"project": "novel"}),
+    ("documents search 无 灯塔", "search_documents", {"project": "无", "query": "灯塔"}),
+    ("documents show novel ch1", "get_document", {"project": "novel", "document": "ch1"}),
+    ("documents show novel ch9", "get_document", {"project": "novel", "document": "ch9"}),
+    ("documents show novel ch1 --chunks", "list_chunks", {"project": "novel", "document": "ch1"}),
+    ("documents add novel ch3 story.md", "save_document", {"project": "novel", "document": "ch3", "text": "海很安静。"}),
+    ("documents rename novel ch1 ch9", "rename_document", {"project": "novel", "document": "ch1", "name": "ch9"}),
+    ("documents rename novel ch1 ch2", "rename_document", {"project": "novel", "document": "ch1", "name": "ch2"}),
+    ("documents move novel ch1 archive", "move_document", {"project": "novel", "document": "ch1", "to": "archive"}),
+    ("documents remove novel ch1", "delete_document", {"project": "novel", "document": "ch1"}),
+    ("documents remove novel ch9", "delete_document", {"project": "novel", "document": "ch9"}),
+    ("documents remove novel --yes", "delete_project", {"project": "novel"}),
     ("memory recall 点菜要注意什么", "recall", {"query": "点菜要注意什么"}),
     (
         "memory recall invoices --in knowledge -n 1 --mode keyword",
@@ -186,7 +186,7 @@ def test_the_shell_prints_what_the_operation_answers(
     assert printed == settled(in_python(python, name, given), python)
 
 
-@pytest.mark.parametrize("line", ["docs search novel 孤独的感觉", "memory recall 点菜", "docs show novel ch9"])
+@pytest.mark.parametrize("line", ["documents search novel 孤独的感觉", "memory recall 点菜", "documents show novel ch9"])
 def test_a_process_prints_the_same(filled: Path, line: str) -> None:
     name, given = next((name, given) for words, name, given in EXAMPLES if words.startswith(line))
     done = Shell(filled)(*line.split(), "--json")
