@@ -188,7 +188,7 @@ class _Breaks:
         return between_characters(self._text, begin, latest)
 
     def start(self, begin: int, earliest: int, end: int) -> int:
-        """Where the window after one that began here begins, so that it repeats what stands from `earliest` to `end`."""
+        """Where the window after the one from `begin` begins, to repeat what stands from `earliest` to `end`."""
         for places in (self._sentences, self._clauses(earliest, end)):
             at = bisect_left(places, earliest)
             # The whole of a sentence that is longer than the overlap would be too much; its last clauses will do.
