@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import random
+import signal
 import sys
 import time
 import traceback
@@ -24,9 +25,19 @@ from tests.soak.targets import TARGETS
 
 ROUND = 300
 """Examples before the next target has its turn."""
+PATIENCE = 60
+"""Seconds of CPU time after which a round, which takes one, is one that hangs."""
 often = settings(
     max_examples=ROUND, deadline=None, suppress_health_check=list(HealthCheck), database=None, print_blob=False
 )
+
+
+class Hangs(KeyboardInterrupt):
+    """A check that does not end; of a kind that nobody tries again."""
+
+
+def _give_up(number: int, frame: object) -> None:
+    raise Hangs(f"no end within {PATIENCE} s of CPU time")
 
 
 def fuzz(seconds: float, job: int) -> tuple[Counter[str], dict[str, str]]:
@@ -49,16 +60,23 @@ def _tried(name: str, begin: int, tried: Counter[str]) -> dict[str, str]:
     # What is wrong with a stream is logged each time.
     logging.disable(logging.CRITICAL)
 
+    last: list[object] = []
+
     @wraps(check)
     def one(*values: object, **named: object) -> None:
         tried[name] += 1
+        last[:] = values, named
         check(*values, **named)
 
+    before = signal.signal(signal.SIGPROF, _give_up)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         seed(begin)(often(given(*strategies)(one)))()
-    except Exception as error:
-        return {name: f"seed {begin}\n{''.join(traceback.format_exception(error))}"}
+    except (Exception, Hangs) as error:
+        return {name: f"seed {begin}, {last!a}\n{''.join(traceback.format_exception(error))}"}
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         logging.disable(logging.NOTSET)
     return {}
 

@@ -24,6 +24,20 @@ def never_long(text: str) -> None:
     assert len(text) < 3
 
 
+def never_ends(text: str) -> None:
+    while True:
+        pass
+
+
+def test_the_command_tells_what_does_not_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fuzz, "TARGETS", {"never_ends": (never_ends, TARGETS["keywords_are_few"][1])})
+    monkeypatch.setattr(fuzz, "PATIENCE", 0.2)
+    assert fuzz.main(["--seconds", "0", "--jobs", "1"]) == 1
+    assert "no end within 0.2 s" in capsys.readouterr().out
+
+
 def test_the_command_tries_every_target_and_tells_what_it_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,3 +75,11 @@ def test_every_word_is_in_a_window_and_windows_are_in_order(text: str, size: int
     assert {at for at, char in enumerate(text) if char.isalnum()} <= covered
     assert all(len(one.text) <= size and one.text == text[one.start : one.end] for one in found)
     assert [one.start for one in found] == sorted({one.start for one in found})
+
+
+def test_accents_without_a_letter_do_not_keep_windows_from_going_on() -> None:
+    accents = "\u0301" * 9
+    text = f"b\n\n{accents}ba{accents}"
+    found = windows(text, size=20, overlap=4)
+    assert [one.start for one in found] == sorted({one.start for one in found})
+    assert found[-1].text.endswith(f"a{accents}")

@@ -160,7 +160,7 @@ def windows(text: str, *, size: int = SIZE, overlap: int = OVERLAP) -> list[Pass
         found += trimmed(text, begin, end)
         if end == len(text):
             break
-        begin = breaks.start(end - overlap, end) if overlap else end
+        begin = breaks.start(begin, end - overlap, end) if overlap else end
     return found
 
 
@@ -184,14 +184,14 @@ class _Breaks:
                 return places[at]
         return between_characters(self._text, begin, latest)
 
-    def start(self, earliest: int, end: int) -> int:
-        """Where the next window begins, so that it repeats what stands between `earliest` and `end`."""
+    def start(self, begin: int, earliest: int, end: int) -> int:
+        """Where the window after the one from `begin` begins, to repeat what stands from `earliest` to `end`."""
         for places in (self._sentences, self._clauses(earliest, end)):
             at = bisect_left(places, earliest)
             # The whole of a sentence that is longer than the overlap would be too much; its last clauses will do.
             if at < len(places) and places[at] < end:
                 return places[at]
-        return between_characters(self._text, 0, earliest)
+        return between_characters(self._text, begin, earliest)
 
     def _clauses(self, start: int, end: int) -> Sequence[int]:
         return [one.end() for one in _CLAUSE.finditer(self._text, start, end)]
