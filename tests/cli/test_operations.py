@@ -51,7 +51,11 @@ EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
     ("documents show novel ch1", "get_document", {"project": "novel", "document": "ch1"}),
     ("documents show novel ch9", "get_document", {"project": "novel", "document": "ch9"}),
     ("documents show novel ch1 --chunks", "list_chunks", {"project": "novel", "document": "ch1"}),
-    ("documents add novel ch3 story.md", "save_document", {"project": "novel", "document": "ch3", "text": "海很安静。"}),
+    (
+        "documents add novel ch3 story.md",
+        "save_document",
+        {"project": "novel", "document": "ch3", "text": "海很安静。"},
+    ),
     ("documents rename novel ch1 ch9", "rename_document", {"project": "novel", "document": "ch1", "name": "ch9"}),
     ("documents rename novel ch1 ch2", "rename_document", {"project": "novel", "document": "ch1", "name": "ch2"}),
     ("documents move novel ch1 archive", "move_document", {"project": "novel", "document": "ch1", "to": "archive"}),
@@ -186,7 +190,9 @@ def test_the_shell_prints_what_the_operation_answers(
     assert printed == settled(in_python(python, name, given), python)
 
 
-@pytest.mark.parametrize("line", ["documents search novel 孤独的感觉", "memory recall 点菜", "documents show novel ch9"])
+@pytest.mark.parametrize(
+    "line", ["documents search novel 孤独的感觉", "memory recall 点菜", "documents show novel ch9"]
+)
 def test_a_process_prints_the_same(filled: Path, line: str) -> None:
     name, given = next((name, given) for words, name, given in EXAMPLES if words.startswith(line))
     done = Shell(filled)(*line.split(), "--json")

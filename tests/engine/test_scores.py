@@ -11,7 +11,7 @@ import pytest
 import homing
 from homing import Homing
 from homing.embedders.local import LocalProvider
-from homing.engine.ranking import MIN_CONFIDENCE, confidence, rank, score, similarity, worth
+from homing.engine.ranking import MIN_CONFIDENCE, confidence, is_silent, rank, score, similarity, worth
 from homing.engine.search import cut
 from homing.records import Hit, Retrieved
 from homing.stores.store import Measured, Worded, Words
@@ -128,6 +128,16 @@ def test_among_a_handful_of_texts_nothing_but_small_talk_is_silenced(fitted: Sca
     few = Words((), 12.0, 5.0, 3)
     assert confidence("so lonely", [(0.15, 0.15), (0.14, 0.14)], few, fitted) is None
     assert confidence("你好", [(0.15, 0.15), (0.14, 0.14)], few, fitted) == 0.0
+
+
+def test_a_word_that_many_texts_hold_is_not_silenced_where_it_stands(fitted: Scale) -> None:
+    # 灯塔 in 64 of 104 texts: the words together say less than one rare word, and no hit leads.
+    common = Words((Worded("a", 1.0), Worded("b", 1.0)), 1.5, 4.2, 104)
+    held = similarity(0.3, *worth(1.0, common))
+    assert confidence("灯塔", [(held, 0.3), (held, 0.3)], common, fitted) is None
+    without = confidence("灯塔", [(0.3, 0.3), (0.3, 0.3)], common, fitted)
+    assert without is not None
+    assert is_silent(without)
 
 
 def test_without_a_fit_nothing_is_claimed_and_nothing_is_cut() -> None:

@@ -21,7 +21,8 @@ from homing.app import Homing
 from homing.errors import Conflict, NotFound, Overloaded, StoreBusy
 from homing.server.application import create_app
 from homing.server.job_log import JobLog, Order
-from homing.server.jobs import EVENTS_KEPT, Job, Jobs, JobView, Report
+from homing.server.job import EVENTS_KEPT, Job, JobView, Report
+from homing.server.jobs import Jobs
 from homing.server.tokens import Tokens
 from homing.testing.loopback import LoopbackApi
 from tests.forked import run_python
@@ -207,7 +208,7 @@ def test_what_a_server_left_undone_the_next_one_does(data: Homing, tmp_path: Pat
 def test_the_job_of_a_killed_server_is_taken_up(data: Homing) -> None:
     code = (
         "import os, signal, sys; from homing.database.lazy import LazyDatabase\n"
-        "from homing.server.jobs import JobView\n"
+        "from homing.server.job import JobView\n"
         "from homing.server.job_log import JobLog, Order\n"
         "JobLog(LazyDatabase(sys.argv[1]).open()).begin(\n"
         "    JobView('4' * 16, 'reindex', 'novel', 'owner'), shared=False,\n"

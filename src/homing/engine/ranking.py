@@ -36,6 +36,8 @@ MIN_CONFIDENCE = 0.125
 """The default cut of answers: one that is less likely to begin with a right hit says nothing."""
 MIN_SCORE = 0.2
 """The default cut of hits; right ones in another language than the question score .2 to .5 (bench/calibration.py)."""
+HELD = 0.25
+"""The share of a query's mass from which on a hit holds its words: a long text that says each once covers no more."""
 NEAREST = 0.9
 """How near (−ln of the distance) is near enough: beyond it only the lead over the others says more."""
 SAME = 1e-3
@@ -163,6 +165,17 @@ class Standing:
         return 1 / (1 + math.exp(-max(-500.0, min(500.0, margin))))
 
 
+def _is_common(words: Words) -> bool:
+    """Whether the words of a query, together, say less than one that a single text holds."""
+    return 0 < words.mass < words.rarest
+
+
+def _coverage(similarity: float, cosine: float, words: Words) -> float:
+    """The share of the query's mass that a hit covers, read from how much its words shortened the distance."""
+    evidence = math.log(max(1 - cosine, SAME) / max(1 - similarity, SAME)) / LIFT
+    return evidence * math.sqrt(words.rarest / words.mass)
+
+
 def is_silent(confidence: float | None) -> bool:
     """Whether an answer says nothing by default: it is known not to be likely enough."""
     return confidence is not None and confidence < MIN_CONFIDENCE
@@ -172,7 +185,8 @@ def confidence(
     query: str, measures: Sequence[tuple[float, float | None]], words: Words | None, scale: Scale | None
 ) -> float | None:
     """The probability that the first hit of an answer is right; None where nothing was fitted, where it has no vector,
-    and among so few texts that there is no field to stand out from.
+    among so few texts that there is no field to stand out from, and of common words that it holds: none of the texts
+    which hold them is more right than the others.
 
     `measures` are similarity and cosine of the candidates, the best first. Small talk and noise are about nothing.
     """
@@ -181,6 +195,8 @@ def confidence(
     if is_small_talk(query) or (not words.found and is_noise(query)):
         return 0.0
     if scale is None or scale.fit is None or measures[0][1] is None or words.texts < FIELD:
+        return None
+    if _is_common(words) and _coverage(measures[0][0], measures[0][1], words) >= HELD:
         return None
     distances = [1 - similarity for similarity, cosine in measures[:2] if cosine is not None]
     cosines = sorted((cosine for _, cosine in measures if cosine is not None), reverse=True)

@@ -18,7 +18,7 @@ from homing.engine.work import Work
 from homing.operations.operation import Scope
 
 if TYPE_CHECKING:
-    from homing.server.jobs import JobView
+    from homing.server.job import JobView
 
 COMPONENT = "jobs"
 STEPS: tuple[Step, ...] = (

@@ -9,7 +9,7 @@ from homing.operations import OPERATIONS, Call, Operation
 from homing.operations.knowledge import uploaded_out
 from homing.server.access import Caller
 from homing.server.job_log import Order
-from homing.server.jobs import Job, Report, Work
+from homing.server.job import Job, Report, Work
 from homing.server.users import Users
 
 if TYPE_CHECKING:

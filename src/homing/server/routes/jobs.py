@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from homing.operations.models import Output
 from homing.server.access import Caller, Reading, Writing
-from homing.server.jobs import Event, Job, JobView
+from homing.server.job import Event, Job, JobView
 from homing.server.service import Service
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
