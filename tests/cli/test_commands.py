@@ -56,6 +56,7 @@ WITHOUT = {
 """Commands without `--json`, and why."""
 ELSEWHERE = {
     "serve": "runs until it is stopped",
+    "worker": "runs until it is stopped",
     "demo": "has tests of its own",
     "models pull": "fetches from a registry",
     "models rollback": "needs a second model",

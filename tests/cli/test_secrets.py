@@ -7,7 +7,8 @@ import logging
 import os
 import stat
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,17 @@ base_url = "{UNREACHABLE}/v1"
 STORE = f"postgresql://lin:{PLANTED}@127.0.0.1:9/none"
 ARGUMENTS: dict[str, list[str]] = {
     "search": ["灯塔", "."], "embed": ["灯塔"], "eval": ["questions.jsonl"], "doctor": ["--live"], "where": [],
-    "repair": [], "demo": [], "serve": ["--host", "0.0.0.0"],
+    "repair": [], "demo": [], "serve": ["--host", "0.0.0.0"], "worker": [], "docs": [],
+    "bulk": ["rows.jsonl", "--into", "articles"], "backup": ["copy"], "restore": ["copy"],
     "skills scan": ["."], "skills find": ["灯塔"], "skills list": [], "skills prompt": ["灯塔"],
     "devices load": ["home.json"], "devices list": [], "devices ask": ["开灯"], "devices repl": [],
     "devices eval": ["home.json"],
     "memory remember": ["灯塔"], "memory recall": ["灯塔"], "memory list": [], "memory forget": ["x"],
     "memory queue": ["--retry"], "memory reindex": [],
-    "docs add": ["novel", "ch1", "notes.md"], "docs import": ["novel", "."], "docs list": [],
-    "docs show": ["novel", "ch1"], "docs search": ["novel", "灯塔"], "docs rename": ["novel", "ch1", "ch2"],
-    "docs move": ["novel", "ch2", "other"], "docs remove": ["other", "ch2"], "docs reindex": [],
+    "documents add": ["novel", "ch1", "notes.md"], "documents import": ["novel", "."], "documents list": [],
+    "documents show": ["novel", "ch1"], "documents search": ["novel", "灯塔"],
+    "documents rename": ["novel", "ch1", "ch2"],
+    "documents move": ["novel", "ch2", "other"], "documents remove": ["other", "ch2"], "documents reindex": [],
     "knowledge upload": ["notes.md"], "knowledge search": ["灯塔"], "knowledge list": [], "knowledge embed": [],
     "knowledge delete": ["notes.md"],
     "models list": [], "models add": ["text-embedding-3-small", "--provider", "second"], "models test": [],
@@ -72,6 +75,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "homing.toml").write_text(TOML, encoding="utf-8")
     (tmp_path / "notes.md").write_text("# 灯塔\n\nA lighthouse.", encoding="utf-8")
     (tmp_path / "home.json").write_text('{"devices": [{"id": "a", "name": "灯", "type": "light"}]}', encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"id": "a", "text": "灯塔"}\n', encoding="utf-8")
     (tmp_path / "questions.jsonl").write_text('{"query": "灯塔", "relevant": ["a"]}\n', encoding="utf-8")
     monkeypatch.setenv("HOMING_DATA", str(tmp_path / "data"))
     return tmp_path
@@ -93,9 +97,25 @@ def told(monkeypatch: pytest.MonkeyPatch, *asked: str, typed: str = "") -> str:
     monkeypatch.setattr(sys, "argv", ["homing", *asked])
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     printed = io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit):
+    with logging_restored(), redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit):
         main.run()
     return printed.getvalue()
+
+
+@contextmanager
+def logging_restored() -> Iterator[None]:
+    """Servers set up logging for a process that is theirs alone."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    named = {name: logging.getLogger(name) for name in ("homing", "homing.server", "uvicorn", "httpx2", "mcp")}
+    levels = {name: one.level for name, one in named.items()}
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        for name, one in named.items():
+            one.setLevel(levels[name])
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ from homing.config import EmbeddingSettings, Settings
 from homing.engine import Engine
 from homing.engine.work import Work
 from homing.records import VectorRecord
-from homing.server.job_log import JobLog, Order
 from homing.server.job import JobView
+from homing.server.job_log import JobLog, Order
 from homing.server.shared_rate import COMPONENT as RATES
 from homing.server.shared_rate import STEPS as RATE_STEPS
 from homing.server.tokens import Tokens

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from homing.documents import DocumentService
-from homing.documents.service import SETTLE
 from homing.engine.worker import WorkerOptions
 from homing.errors import InvalidArgument, NotFound
 from homing.testing.fake import FakeEmbedder
@@ -127,7 +126,7 @@ def test_what_is_typed_during_an_import_is_embedded_before_the_rest_of_it(tmp_pa
         text = "\n\n".join(f"第{number}本书的第{at}段说的是往事。" for at in range(100))
         (folder / f"{number}.md").write_text(text, encoding="utf-8")
     embedder = Gated()
-    with closing(Library(tmp_path, embedder, settle=SETTLE)) as library:
+    with closing(Library(tmp_path, embedder, settle=0.0)) as library:
         library.documents.import_folder("library", folder)
         assert embedder.asked.wait(120)
         library.documents.save("novel", "ch1", "灯塔亮了，有人正在打字。")

@@ -20,8 +20,8 @@ from fastapi.testclient import TestClient
 from homing.app import Homing
 from homing.errors import Conflict, NotFound, Overloaded, StoreBusy
 from homing.server.application import create_app
-from homing.server.job_log import JobLog, Order
 from homing.server.job import EVENTS_KEPT, Job, JobView, Report
+from homing.server.job_log import JobLog, Order
 from homing.server.jobs import Jobs
 from homing.server.tokens import Tokens
 from homing.testing.loopback import LoopbackApi

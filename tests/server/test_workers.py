@@ -20,8 +20,8 @@ import homing
 from homing.app import Homing
 from homing.config import Settings
 from homing.errors import Canceled, ConfigError, Conflict, Overloaded, TooManyRequests
-from homing.server.job_log import JobLog
 from homing.server.job import Report
+from homing.server.job_log import JobLog
 from homing.server.jobs import Jobs
 from homing.server.limits import RateLimit
 from homing.server.running import serve_by_workers

@@ -14,8 +14,8 @@ from homing.config import Settings
 from homing.database.sqlite import SqliteDatabase
 from homing.engine.work import Work
 from homing.errors import TooManyRequests, Unauthorized
-from homing.server.job_log import JobLog, Order
 from homing.server.job import JobView
+from homing.server.job_log import JobLog, Order
 from homing.server.limits import RateLimit
 from homing.server.tokens import Tokens
 from homing.testing.fake import FakeEmbedder

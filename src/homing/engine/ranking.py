@@ -25,6 +25,7 @@ from typing import NamedTuple
 from homing.errors import InvalidArgument
 from homing.stores.store import Measured, Words
 from homing.text.small_talk import is_noise, is_small_talk
+from homing.text.tokens import query_terms
 from homing.vectors import Fit, Scale, score_of
 
 DEFAULT_K = 60
@@ -38,6 +39,8 @@ MIN_SCORE = 0.2
 """The default cut of hits; right ones in another language than the question score .2 to .5 (bench/calibration.py)."""
 HELD = 0.25
 """The share of a query's mass from which on a hit holds its words: a long text that says each once covers no more."""
+A_WORD_OR_TWO = 6
+"""Terms of a query that is looked up rather than asked; a Chinese word of two characters has three."""
 NEAREST = 0.9
 """How near (−ln of the distance) is near enough: beyond it only the lead over the others says more."""
 SAME = 1e-3
@@ -165,9 +168,9 @@ class Standing:
         return 1 / (1 + math.exp(-max(-500.0, min(500.0, margin))))
 
 
-def _is_common(words: Words) -> bool:
-    """Whether the words of a query, together, say less than one that a single text holds."""
-    return 0 < words.mass < words.rarest
+def _is_common(query: str, words: Words) -> bool:
+    """Whether a query is a word or two that, together, say less than one which a single text holds."""
+    return 0 < words.mass < words.rarest and len(query_terms(query)) <= A_WORD_OR_TWO
 
 
 def _coverage(similarity: float, cosine: float, words: Words) -> float:
@@ -196,7 +199,7 @@ def confidence(
         return 0.0
     if scale is None or scale.fit is None or measures[0][1] is None or words.texts < FIELD:
         return None
-    if _is_common(words) and _coverage(measures[0][0], measures[0][1], words) >= HELD:
+    if _is_common(query, words) and _coverage(measures[0][0], measures[0][1], words) >= HELD:
         return None
     distances = [1 - similarity for similarity, cosine in measures[:2] if cosine is not None]
     cosines = sorted((cosine for _, cosine in measures if cosine is not None), reverse=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -30,7 +29,6 @@ from homing.server.service import Service
 Answer = Callable[[Caller | None, Mapping[str, str], bytes], tuple[int, BaseModel] | None]
 """The status and the answer to a caller, the names in the path and a body; None where the request does not fit."""
 JSON = b"application/json"
-FOR_HEALTH = 2
 
 
 class Direct:
@@ -39,9 +37,7 @@ class Direct:
     def __init__(self, app: ASGIApp, *, service: Service, methods: Methods) -> None:
         self._app = app
         self._methods = methods
-        # However many are worked on, there is a thread for who asks how the server does.
-        threads = service.settings.concurrent + FOR_HEALTH
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="homing-request")
+        self._threads = service.threads
         self._answers: dict[str, Answer] = {name: _answering(one) for name, one in OPERATIONS.items()}
         self._answers["health"] = lambda caller, names, body: health_of(service, caller)
 

@@ -207,7 +207,8 @@ class JobLog:
             if not found:
                 return []
             died = gone(transaction, {row[11] for row in found if row[11]}, now)
-            left = [row[:-1] for row in found if not row[11] or row[-1] < now - LEASE or row[11] in died]
+            # A time ahead of ours was written before the clock was set back.
+            left = [row[:-1] for row in found if not row[11] or abs(now - row[-1]) > LEASE or row[11] in died]
             taken = [row[0] for row in left]
             transaction.rows("UPDATE jobs SET holder = $1, seen = $2 WHERE id = ANY($3)", self._holder, now, taken)
             return left

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from homing.operations import OPERATIONS, Call, Operation
 from homing.operations.knowledge import uploaded_out
 from homing.server.access import Caller
-from homing.server.job_log import Order
 from homing.server.job import Job, Report, Work
+from homing.server.job_log import Order
 from homing.server.users import Users
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 
 from homing.app import Homing
@@ -21,6 +22,7 @@ from homing.server.users import Users
 
 UPLOADS = 8
 """How many files of one user may wait for their turn; each is in memory until then."""
+FOR_HEALTH = 2
 QUERIES = logging.getLogger("homing.server.queries")
 
 
@@ -43,6 +45,9 @@ class Service:
             if app.keeps_users_apart
             else None
         )
+        # However many are worked on, there is a thread for who asks how the server does.
+        self.threads = ThreadPoolExecutor(self.settings.concurrent + FOR_HEALTH, thread_name_prefix="homing-request")
+        """Where requests are worked on."""
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
 
@@ -72,6 +77,7 @@ class Service:
     def close(self) -> None:
         """Let go of the users' folders. What waits to be embedded is embedded first."""
         self.stopping.set()
+        self.threads.shutdown()
         self.jobs.close()
         if self.presence is not None:
             self.presence.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,8 +42,7 @@ DAMAGE = {
 def test_damage_to_what_is_derived_is_mended(store: PostgresStore, name: str) -> None:
     engine = filled(store)
     assert store.check() == []
-    with store.database.sessions._primary.connection() as connection:
-        connection.execute(DAMAGE[name])
+    store.database.sessions.write(lambda connection: connection.execute(DAMAGE[name]))
     assert store.check()
     done = repair(engine)
     assert done.found
@@ -58,9 +58,9 @@ def test_damage_to_what_is_derived_is_mended(store: PostgresStore, name: str) ->
 
 def test_a_damaged_text_is_named_and_the_rest_is_mended(store: PostgresStore) -> None:
     engine = filled(store)
-    with store.database.sessions._primary.connection() as connection:
-        connection.execute("UPDATE records SET text = 'another' WHERE id = '05'")
-        connection.execute("DELETE FROM word_segments")
+    sessions = store.database.sessions
+    sessions.write(lambda connection: connection.execute("UPDATE records SET text = 'another' WHERE id = '05'"))
+    sessions.write(lambda connection: connection.execute("DELETE FROM word_segments"))
     done = repair(engine)
     assert done.left == ["1 records do not have the text that was written: '05' of 'c'"]
     assert [one.id for one in store.search_words("c", "dword", 3).found] == ["03"]
@@ -76,19 +76,20 @@ def test_the_indexes_of_the_server_are_made_anew(
     store.build_indexes()
     files = "SELECT count(*) FROM pg_class WHERE relkind = 'i' AND relfilenode = ANY(%s)"
 
+    def asked(statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return store.database.sessions.read(lambda connection: connection.execute(statement, values or None).fetchall())
+
     def nodes() -> list[int]:
-        with store.database.sessions._primary.connection() as connection:
-            found = connection.execute(
-                "SELECT relfilenode FROM pg_class WHERE relkind = 'i' AND relnamespace = current_schema()::regnamespace"
-            ).fetchall()
+        found = asked(
+            "SELECT relfilenode FROM pg_class WHERE relkind = 'i' AND relnamespace = current_schema()::regnamespace"
+        )
         return [int(node) for (node,) in found]
 
     before = nodes()
     assert store.rebuild().texts == 300
-    with store.database.sessions._primary.connection() as connection:
-        [(left,)] = connection.execute(files, (before,)).fetchall()
-        [(valid,)] = connection.execute("SELECT bool_and(indisvalid) FROM pg_index").fetchall()
-        [(indexed,)] = connection.execute("SELECT bool_and(indexed) FROM spaces").fetchall()
+    [(left,)] = asked(files, before)
+    [(valid,)] = asked("SELECT bool_and(indisvalid) FROM pg_index")
+    [(indexed,)] = asked("SELECT bool_and(indexed) FROM spaces")
     assert (left, valid, indexed) == (0, True, True)
     assert len(nodes()) == len(before)
     assert store.check() == []

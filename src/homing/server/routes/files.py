@@ -18,8 +18,8 @@ from homing.operations.models import Output
 from homing.progress import IsCanceled
 from homing.server.access import Caller, Reading, Writing
 from homing.server.failures import FailureBody
-from homing.server.job_log import Order
 from homing.server.job import Job
+from homing.server.job_log import Order
 from homing.server.ordering import UPLOAD, ordered_work
 from homing.server.routes.jobs import JobOut, job_out
 from homing.server.service import UPLOADS
