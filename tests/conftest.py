@@ -6,6 +6,7 @@ that HOMING_TEST_POSTGRES names.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import secrets
@@ -117,3 +118,16 @@ def new_schema(postgres: Database) -> Iterator[Callable[[], str]]:
     with psycopg.connect(postgres.admin_url, autocommit=True) as connection:
         for schema in made:
             connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A browser that is open leaves its event loop running; tests of other parts run loops of their own."""
+    running = asyncio._get_running_loop()
+    if running is None or "page" in item.path.parts:
+        return (yield)
+    asyncio._set_running_loop(None)
+    try:
+        return (yield)
+    finally:
+        asyncio._set_running_loop(None if running.is_closed() else running)

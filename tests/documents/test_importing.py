@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -131,6 +132,9 @@ def test_what_is_typed_during_an_import_is_embedded_before_the_rest_of_it(tmp_pa
         assert embedder.asked.wait(120)
         library.documents.save("novel", "ch1", "灯塔亮了，有人正在打字。")
         embedder.answer.set()
+        # Whoever flushes embeds as well, and might take the next batch beside the worker.
+        while "灯塔亮了，有人正在打字。" not in embedder.texts:
+            time.sleep(0.01)
         assert library.documents.flush(120)
     # A batch of the import was under way; what was typed is in the next one.
     assert embedder.texts.index("灯塔亮了，有人正在打字。") < 2 * WorkerOptions().batch_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
@@ -52,7 +53,10 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("no Chromium on this machine; install the package chromium to test the page")
     with playwright.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=found, args=ARGUMENTS)
+        loop = asyncio._get_running_loop()
         yield browser
+        # Tests of other parts do without it (conftest.py).
+        asyncio._set_running_loop(loop)
         browser.close()
 
 
