@@ -45,7 +45,7 @@ def test_a_node_that_goes_away_costs_the_batches_under_way(cluster: Any, tmp_pat
     lines = ({"id": f"r{n:03d}", "text": f"第{n}条 灯塔 lamp {n}"} for n in range(300))
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     engine = Engine(SqliteStore(tmp_path / "store.db"), FakeEmbedder(), background=False)
-    workers = RayWorkers(partial(Counting, tmp_path / "log"), "auto")
+    workers = RayWorkers(partial(Counting, tmp_path / "log", processes=2), "auto")
     assert workers.window == 4
     gone: list[int] = []
 
@@ -63,6 +63,5 @@ def test_a_node_that_goes_away_costs_the_batches_under_way(cluster: Any, tmp_pat
     texts = embedded(tmp_path / "log")
     assert len(set(texts)) == 300
     assert len(texts) - 300 <= 10 * 4
-    assert len(list((tmp_path / "log").glob("*.log"))) >= 2
     engine.close()
     engine.store.close()
