@@ -269,7 +269,9 @@ def _read_list(source: Path) -> dict[str, Any]:
         made = json.loads((source / LIST).read_text(encoding="utf-8"))
         known = int(made["format"]) <= FORMAT and isinstance(made["files"], dict)
     except FileNotFoundError:
-        raise NotFound(f"{source} holds no backup: there is no {LIST} in it") from None
+        raise NotFound(
+            f"{source} holds no backup ({LIST} is missing); name a folder that `homing backup` made"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreCorrupt(f"{source / LIST} cannot be read ({error}); take another backup") from error
     if not known:

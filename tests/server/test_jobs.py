@@ -367,33 +367,6 @@ def test_a_new_model_is_for_every_user(data: Homing) -> None:
             assert (found["mode"], found["degraded"], found["hits"][0]["text"]) == ("hybrid", False, "灯塔。")
 
 
-def test_servers_on_one_database_see_and_stop_each_others_jobs(data: Homing) -> None:
-    here, there = Jobs(log=JobLog(data.database)), Jobs(log=JobLog(data.database))
-    for one in (here, there):
-        one.resume(lambda order, user: lambda report: {})
-    running = threading.Event()
-
-    def endless(report: Report) -> dict[str, int]:
-        while True:
-            report(1, 2)
-            running.set()
-            time.sleep(0.01)
-
-    job = begin(here, endless, "a")
-    assert running.wait(120)
-    seen = there.get(job.view.id)
-    assert (seen.view.subject, seen.elsewhere) == ("a", True)
-    with pytest.raises(Conflict) as refused:
-        begin(there, endless, "a")
-    assert refused.value.details == {"job": job.view.id}
-    there.cancel(seen)
-    assert ended(job).view.state == "cancelled"
-    assert ended(seen).view.state == "cancelled"
-    assert [one.view.id for one in there.all()] == [one.view.id for one in here.all()] == [job.view.id]
-    here.close()
-    there.close()
-
-
 def test_a_server_that_goes_on_takes_up_what_another_left(data: Homing) -> None:
     left, goes_on = JobLog(data.database), Jobs(log=JobLog(data.database))
     goes_on.resume(lambda order, user: lambda report: {"of": order.content.decode(), "user": user})

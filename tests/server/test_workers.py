@@ -75,8 +75,9 @@ def test_a_job_is_seen_refused_and_cancelled_by_another_server(data: Homing) -> 
     assert [one.view.id for one in second.all()] == [job.view.id]
     seen = second.get(job.view.id)
     assert (seen.view.subject, seen.elsewhere, first.get(job.view.id).elsewhere) == ("novel", True, False)
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict) as refused:
         second.submit("test", "novel", work, user="lin", shared=False)
+    assert refused.value.details == {"job": job.view.id}
     other = second.submit("test", "novel", work, user="mei", shared=False)
     for jobs in (first, second):
         with pytest.raises(Overloaded):

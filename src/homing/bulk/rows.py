@@ -6,6 +6,7 @@ import gzip
 import importlib
 import io
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -127,18 +128,18 @@ class Source:
         return _arrow("parquet").ParquetFile(self._files.path(name), filesystem=self._files.filesystem)
 
 
-class _Files:
+class _Files(ABC):
     """The files of a source, by name."""
 
     filesystem: Any = None
 
+    @abstractmethod
     def names(self) -> list[str]:
         """Those that can be read, in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def path(self, name: str) -> str:
         """Where Arrow finds one."""
-        raise NotImplementedError
 
     @contextmanager
     def opened(self, name: str) -> Iterator[IO[bytes]]:
@@ -148,8 +149,9 @@ class _Files:
             unpacked: Any = gzip.GzipFile(fileobj=content) if name.endswith(".gz") else None
             yield content if unpacked is None else stack.enter_context(unpacked)
 
+    @abstractmethod
     def _open(self, name: str) -> Any:
-        raise NotImplementedError
+        """Its bytes, as they lie there."""
 
 
 class _Local(_Files):

@@ -1,10 +1,11 @@
-"""A document store of Haystack."""
+"""A document store of Haystack, with its filters."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,28 @@ import numpy as np
 from haystack import Document, default_from_dict, default_to_dict
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
+from haystack.errors import FilterError
 
 from homing.database import Transaction
 from homing.engine.engine import Collection
 from homing.errors import InvalidArgument
 from homing.frameworks import OpenCollection, Place, score_of_hit
-from homing.haystack.filters import Filters, where_of
-from homing.haystack.statistics import MetadataStatistics
 from homing.records import Mode, VectorRecord
 
+Filters = Mapping[str, Any]
+NOTHING: Filters = {"id": {"$in": []}}
+_SIGNS = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
+_TYPES = {"bool": "boolean", "int": "long", "float": "float", "str": "keyword"}
 
-class HomingDocumentStore(MetadataStatistics):
+
+class HomingDocumentStore:
     """Documents in a collection of Homing: SQLite in a data folder, or the store at an address.
 
     A document is durable, and found by its words, when a call returns; by its meaning as well where it brings an
     embedding. A store that is to `embed` makes the vectors itself, with the model of the folder, whatever documents
     bring. Embeddings of one collection are all of one width. Documents come back by id.
+
+    A field of the meta may be named with or without `meta.`; each value of a list counts by itself.
     """
 
     def __init__(self, place: Place, *, collection: str = "haystack", embed: bool = False) -> None:
@@ -122,6 +129,54 @@ class HomingDocumentStore(MetadataStatistics):
 
         return self._texts.change(work)
 
+    def count_unique_metadata_by_filter(self, filters: Filters, metadata_fields: Sequence[str]) -> dict[str, int]:
+        """How many different values each field has among the documents that pass a filter."""
+        return {field: len(self._different(field, filters)) for field in metadata_fields}
+
+    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
+        """The fields that documents have, each with the type of its values."""
+        found: dict[str, dict[str, str]] = {}
+        for field, value in self._values(None):
+            kind = _TYPES.get(type(value).__name__, "object")
+            known = found.setdefault(field, {"type": kind})
+            if known["type"] != kind:
+                known["type"] = "float" if {known["type"], kind} == {"long", "float"} else "keyword"
+        return found
+
+    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
+        """The smallest and the largest number of a field; of texts (dates) where it has no number, else None."""
+        values = self._different(metadata_field, None)
+        numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+        ordered: Sequence[Any] = numbers or [one for one in values if isinstance(one, str)]
+        return {"min": min(ordered, default=None), "max": max(ordered, default=None)}
+
+    def get_metadata_field_unique_values(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        """A page of the different values of a field that contain `search_term`, in order, and how many there are."""
+        term = (search_term or "").casefold()
+        found = [one for one in self._different(metadata_field, filters) if term in str(one).casefold()]
+        return found[from_ : from_ + size], len(found)
+
+    def _different(self, field: str, filters: Filters | None) -> list[Any]:
+        name = field.removeprefix("meta.")
+        # 1, 1.0 and True are equal in Python.
+        different = {(str(one), type(one).__name__): one for of, one in self._values(filters) if of == name}
+        return [different[key] for key in sorted(different)]
+
+    def _values(self, filters: Filters | None) -> Iterator[tuple[str, Any]]:
+        for record in self._texts.get(self._texts.ids(where_of(filters))):
+            for path, value in record.metadata.items():
+                if path.startswith("meta."):
+                    for one in value if isinstance(value, list) else [value]:
+                        if one is not None:
+                            yield path.removeprefix("meta."), one
+
     def retrieve(
         self,
         query: str,
@@ -188,6 +243,29 @@ class HomingDocumentStore(MetadataStatistics):
     async def update_by_filter_async(self, filters: Filters, meta: dict[str, Any]) -> int:
         return await asyncio.to_thread(self.update_by_filter, filters, meta)
 
+    async def count_unique_metadata_by_filter_async(
+        self, filters: Filters, metadata_fields: Sequence[str]
+    ) -> dict[str, int]:
+        return await asyncio.to_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
+
+    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
+        return await asyncio.to_thread(self.get_metadata_fields_info)
+
+    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
+        return await asyncio.to_thread(self.get_metadata_field_min_max, metadata_field)
+
+    async def get_metadata_field_unique_values_async(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        return await asyncio.to_thread(
+            self.get_metadata_field_unique_values, metadata_field, search_term, from_, size, filters
+        )
+
 
 def _metadata(name: str, kept: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": name, "document": kept, **dict(_paths("meta", kept["meta"]))}
@@ -208,3 +286,66 @@ def _document(record: VectorRecord) -> Document:
     embedding = None if record.embedding is None else (record.embedding * np.float32(length)).tolist()
     content = None if empty else record.text
     return Document.from_dict({**kept, "id": record.id, "content": content, "embedding": embedding})
+
+
+def where_of(filters: Filters | None) -> Filters:
+    """A filter of Haystack as the stores read it. Raises FilterError for what is none."""
+    if not filters:
+        return {}
+    if "field" in filters:
+        return _comparison(filters)
+    if "operator" not in filters or "conditions" not in filters:
+        raise FilterError(f"a filter has an operator, and a field or conditions; got {sorted(filters)}")
+    parts = [where_of(one) for one in filters["conditions"]]
+    if not parts:
+        raise FilterError("the conditions of a filter are empty")
+    match str(filters["operator"]).upper():
+        case "AND":
+            return {"$and": parts}
+        case "OR":
+            return {"$or": parts}
+        case "NOT":
+            return {"$not": {"$and": parts}}
+    raise FilterError(f"there is no operator {filters['operator']!r}; known: AND, OR, NOT")
+
+
+def _comparison(condition: Filters) -> Filters:
+    if "operator" not in condition or "value" not in condition:
+        raise FilterError(f"a condition has field, operator and value; got {sorted(condition)}")
+    field, operator, value = condition["field"], condition["operator"], condition["value"]
+    if field in ("content", "embedding", "score", "blob"):
+        raise FilterError(f"a filter asks about id and meta; {field!r} is neither")
+    key = field if field == "id" or str(field).startswith("meta.") else f"meta.{field}"
+    match operator:
+        case "==" | "!=":
+            if isinstance(value, list):
+                raise FilterError(f"{operator} compares with one value; use in and not in for {value!r}")
+            return _equals(key, value) if operator == "==" else {"$not": _equals(key, value)}
+        case "in" | "not in":
+            if not isinstance(value, list):
+                raise FilterError(f"{operator} takes a list; got {type(value).__name__}")
+            any_of: Filters = {"$or": [_equals(key, one) for one in value]} if value else NOTHING
+            return any_of if operator == "in" else {"$not": any_of}
+        case _ if operator in _SIGNS:
+            return NOTHING if value is None else {key: {_SIGNS[operator]: _ordered(value)}}
+    raise FilterError(f"there is no operator {operator!r}; known: ==, !=, >, >=, <, <=, in, not in")
+
+
+def _equals(key: str, value: Any) -> Filters:
+    value = value.isoformat() if isinstance(value, datetime) else value
+    return {"$or": [{key: {"$exists": False}}, {key: {"$eq": None}}]} if value is None else {key: {"$eq": value}}
+
+
+def _ordered(value: Any) -> int | float | str:
+    """What can be smaller or larger: a number, or a date in the ISO form."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise FilterError(f"texts are ordered where they are dates in the ISO form; got {value!r}") from None
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FilterError(f"numbers and dates are ordered; got {type(value).__name__}")
+    return value
