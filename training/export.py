@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from evaluate import read_set, weights_of
-from homing.embedders.bert_graph import BertConfig
+from homing.embedders.bert_graph import BertConfig, split_weights
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import FIRST_VERSION, write_model_folder
 from homing.vectors import Scale
@@ -52,12 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     weights = load_file(weights_of(args.weights))
     texts = sample_texts(args.calibration, args.texts)
     ranges = observe(weights, config, Tokenizer.from_buffer(tokenizer), texts, window=args.window)
-    graph = build_int8(weights, config, ranges)
+    graph, constants = split_weights(build_int8(weights, config, ranges))
     args.out.mkdir(parents=True, exist_ok=True)
 
     def write(scale: Scale | None = None, check: dict[str, Any] | None = None) -> None:
         write_model_folder(
-            args.out, graph=graph, tokenizer=tokenizer, name=args.name, version=args.version,
+            args.out, graph=graph, weights=constants, tokenizer=tokenizer, name=args.name, version=args.version,
             dimensions=config.hidden, max_tokens=args.max_tokens, window=args.window, scale=scale, check=check,
         )  # fmt: skip
 

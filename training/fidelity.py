@@ -20,7 +20,7 @@ from safetensors.numpy import load_file
 from evaluate import SETS, RetrievalSet, read_set, weights_of
 from homing.embedders.bert_graph import BertConfig, build_fp32
 from homing.embedders.local import LocalProvider
-from homing.embedders.model_folder import ModelFolder, write_model_folder
+from homing.embedders.model_folder import TOKENIZER, ModelFolder, write_model_folder
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def fp32_provider(weights_folder: Path, like: Path, into: Path) -> LocalProvider
     folder = ModelFolder.read(like)
     config = BertConfig.from_json(json.loads((weights_folder / "config.json").read_text()))
     write_model_folder(
-        into, graph=build_fp32(load_file(weights_of(weights_folder)), config), tokenizer=folder.tokenizer(),
+        into, graph=build_fp32(load_file(weights_of(weights_folder)), config),
+        tokenizer=folder.file(TOKENIZER).read_bytes(),
         name=folder.name + "-fp32", version=folder.version, dimensions=folder.dimensions,
         max_tokens=folder.max_tokens, window=folder.window, scale=None,
     )  # fmt: skip

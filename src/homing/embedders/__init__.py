@@ -5,8 +5,9 @@ Names are imported when they are first used: who only names the protocol loads n
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from homing.lazy import names_from
 
 if TYPE_CHECKING:
     from homing.embedders.cached import Cached
@@ -31,20 +32,15 @@ __all__ = [
     "create",
 ]
 
-_HOMES = {
-    "Cached": "cached",
-    "DashScopeProvider": "dashscope",
-    "EmbeddingProvider": "provider",
-    "GoogleProvider": "google",
-    "LocalProvider": "local",
-    "OllamaProvider": "ollama",
-    "OpenAIProvider": "openai",
-    "Resilient": "resilient",
-    "create": "registry",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = names_from(
+    __name__,
+    cached="Cached",
+    dashscope="DashScopeProvider",
+    google="GoogleProvider",
+    local="LocalProvider",
+    ollama="OllamaProvider",
+    openai="OpenAIProvider",
+    provider="EmbeddingProvider",
+    registry="create",
+    resilient="Resilient",
+)

@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from homing.embedders.model_folder import WEIGHTS
 from homing.errors import InvalidArgument, MissingExtra
 
 Weights = Mapping[str, npt.NDArray[Any]]
 """Arrays by their BertModel name, e.g. `encoder.layer.0.attention.self.query.weight`."""
 CONTRIB = "com.microsoft"
 OPSET = 17
+MIN_APART, ALIGNED = 1024, 64
+"""Bytes of a constant that is kept apart from the graph, and what its place there is a multiple of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,19 @@ def tap_names(config: BertConfig) -> list[str]:
 def build_fp32(weights: Weights, config: BertConfig, *, taps: bool = False) -> bytes:
     """The serialised graph in float32; with `taps`, every activation of `tap_names` is an output as well."""
     return Encoder(weights, config).build(tap_names(config) if taps else [])
+
+
+def split_weights(graph: bytes) -> tuple[bytes, bytes]:
+    """A graph and, apart from it, its large constants: a file that is mapped into memory instead of read and copied."""
+    onnx = _import_onnx()
+    model, weights = onnx.load_from_string(graph), bytearray()
+    for constant in model.graph.initializer:
+        if (size := len(constant.raw_data)) >= MIN_APART:
+            weights += bytes(-len(weights) % ALIGNED)
+            onnx.external_data_helper.set_external_data(constant, WEIGHTS, len(weights), size)
+            weights += constant.raw_data
+            constant.ClearField("raw_data")
+    return model.SerializeToString(), bytes(weights)
 
 
 class Encoder:
@@ -127,17 +143,18 @@ class Encoder:
         parts = [f"{attention}self.{part}" for part in ("query", "key", "value")]
         hidden = self.node("Identity", [hidden], out=f"{layer}.input")
         heads = [self._as_batch(rows) for rows in self.linear(hidden, parts)]
-        seen = self.node(
-            "MultiHeadAttention", heads, domain=CONTRIB, num_heads=self.config.heads,
-            scale=1 / math.sqrt(self.config.hidden / self.config.heads),
-        )  # fmt: skip
-        context = self._as_rows(seen, out=f"{layer}.context")
+        scale = 1 / math.sqrt(self.config.hidden / self.config.heads)
+        context = self._as_rows(self.attention(heads, scale), out=f"{layer}.context")
         [attended] = self.linear(context, [attention + "output.dense"])
         middle = self._norm(self.node("Add", [attended, hidden]), attention + "output.LayerNorm", f"{layer}.middle")
         [wide] = self.linear(middle, [prefix + "intermediate.dense"])
         wide = self.node("Gelu", [wide], domain=CONTRIB, out=f"{layer}.gelu")
         [narrow] = self.linear(wide, [prefix + "output.dense"])
         return self._norm(self.node("Add", [narrow, middle]), prefix + "output.LayerNorm")
+
+    def attention(self, heads: list[str], scale: float) -> str:
+        """What each token takes from the others, of queries, keys and values."""
+        return self.node("MultiHeadAttention", heads, domain=CONTRIB, num_heads=self.config.heads, scale=scale)
 
     def linear(self, rows: str, names: list[str]) -> list[str]:
         """The rows through each of the named linear layers."""
@@ -179,6 +196,7 @@ class Encoder:
 def _import_onnx() -> Any:
     try:
         import onnx
+        import onnx.external_data_helper
         import onnx.helper
         import onnx.numpy_helper
     except ImportError as error:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from homing.embedders.model_folder import BUNDLED, ModelFolder
+from homing.embedders.model_folder import BUNDLED, TOKENIZER, ModelFolder
 from homing.embedders.provider import Kind, checked_texts
 from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady
 from homing.vectors import Matrix, Scale, normalise
@@ -134,6 +134,8 @@ class LocalProvider:
     at a barrier after every node, so two cores do twice and sixteen cores many times the work of one, and the sums of
     a row never depend on how many threads there are. A single short text takes about a millisecond on one core.
     """
+
+    in_process = True
 
     def __init__(self, path: Path | None = None, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
@@ -266,7 +268,7 @@ def _load(folder: ModelFolder) -> _Loaded:
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_buffer(folder.tokenizer())
+        tokenizer = Tokenizer.from_file(str(folder.file(TOKENIZER)))
         tokenizer.no_truncation()
         tokenizer.no_padding()
         session = open_session(folder.graph(), exact=not products_are_exact())
@@ -277,7 +279,7 @@ def _load(folder: ModelFolder) -> _Loaded:
     return _Loaded(tokenizer, session)
 
 
-def open_session(graph: bytes, *, exact: bool = False) -> InferenceSession:
+def open_session(graph: bytes | Path, *, exact: bool = False) -> InferenceSession:
     """A graph ready to run in the calling thread; `exact` chooses kernels that cannot overflow on any processor."""
     import onnxruntime
 
@@ -286,7 +288,8 @@ def open_session(graph: bytes, *, exact: bool = False) -> InferenceSession:
     options.log_severity_level = 3
     if exact:
         options.add_session_config_entry("session.x64quantprecision", "1")
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    source = graph if isinstance(graph, bytes) else str(graph)
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A local model on disk: `model.onnx`, `tokenizer.json`, and `model.json` that says what they are."""
+"""A local model on disk: `model.onnx`, `weights.bin`, `tokenizer.json`, and `model.json` that says what they are."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from homing.errors import ModelNotReady
 from homing.vectors import Fit, Scale
 
 GRAPH = "model.onnx"
+WEIGHTS = "weights.bin"
+"""The constants of the graph; a model may also have them in the graph itself."""
 TOKENIZER = "tokenizer.json"
 DESCRIPTION = "model.json"
 BUNDLED = Path(__file__).parent / "bundled"
@@ -29,7 +31,7 @@ def name_in(identity: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """What `model.json` says; the heavy files are read by `graph` and `tokenizer`, and checked as they are read."""
+    """What `model.json` says; `graph` and `file` check the heavy files and say where they are."""
 
     path: Path
     name: str
@@ -72,33 +74,34 @@ class ModelFolder:
 
     def stamp(self) -> tuple[object, ...]:
         """What changes when one of the heavy files does, without reading them."""
-        files = [self.path / name for name in (GRAPH, TOKENIZER)]
+        files = [self.path / name for name in self.sha256]
         stats = [file.stat() if file.exists() else None for file in files]
         return (*files, *((one.st_mtime_ns, one.st_size) if one else None for one in stats))
 
-    def graph(self) -> bytes:
-        """The ONNX file. Raises ModelNotReady when it is missing or not the one the description was written for."""
-        return self._checked(GRAPH)
-
-    def tokenizer(self) -> bytes:
-        """The tokenizer file, checked likewise."""
-        return self._checked(TOKENIZER)
-
-    def _checked(self, name: str) -> bytes:
-        file = self.path / name
+    def file(self, name: str) -> Path:
+        """A heavy file. Raises ModelNotReady when it is missing or not the one the description was written for."""
+        path = self.path / name
         try:
-            content = file.read_bytes()
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise ModelNotReady(f"cannot read {file}: {error}; {_remedy(self.path)}") from error
-        if hashlib.sha256(content).hexdigest() != self.sha256.get(name):
-            raise ModelNotReady(f"{file} is damaged (its checksum differs); {_remedy(self.path)}")
-        return content
+            raise ModelNotReady(f"cannot read {path}: {error}; {_remedy(self.path)}") from error
+        if found != self.sha256.get(name):
+            raise ModelNotReady(f"{path} is damaged (its checksum differs); {_remedy(self.path)}")
+        return path
+
+    def graph(self) -> Path:
+        """The ONNX file; it and the weights beside it are checked likewise."""
+        if WEIGHTS in self.sha256:
+            self.file(WEIGHTS)
+        return self.file(GRAPH)
 
 
 def write_model_folder(
     path: Path,
     *,
     graph: bytes,
+    weights: bytes = b"",
     tokenizer: bytes,
     name: str,
     version: str,
@@ -108,11 +111,12 @@ def write_model_folder(
     window: int | None = None,
     check: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes the three files into an existing folder. Without a `window`, all of `max_tokens` are read at once.
+    """Writes the files into an existing folder. Without a `window`, all of `max_tokens` are read at once.
 
+    `weights` are those that `split_weights` took out of the graph.
     `check` is kept for whoever looks after the model: a `text`, and the `vector` that it had where it was exported.
     """
-    files = {GRAPH: graph, TOKENIZER: tokenizer}
+    files = {GRAPH: graph, TOKENIZER: tokenizer} | ({WEIGHTS: weights} if weights else {})
     for file, content in files.items():
         (path / file).write_bytes(content)
     stored: dict[str, Any] = {

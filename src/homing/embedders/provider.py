@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from homing.errors import InvalidArgument, ModelNotReady, NotFound
+from homing.errors import EmbeddingError, InvalidArgument, ModelNotReady, NotFound
 from homing.vectors import Matrix, Scale
 
 Kind = Literal["document", "query"]
@@ -92,6 +92,14 @@ def layers(provider: EmbeddingProvider) -> Iterator[EmbeddingProvider]:
     while isinstance(provider, Wrapper):
         provider = provider.wrapped
         yield provider
+
+
+def is_in_process(provider: EmbeddingProvider) -> bool:
+    """Whether a provider computes in this process and waits for nobody; one that cannot be had may be any."""
+    try:
+        return all(getattr(one, "in_process", isinstance(one, Wrapper)) for one in layers(provider))
+    except EmbeddingError:
+        return False
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homing.embedders.bert_graph import BertConfig, Weights, build_fp32
+from homing.embedders.bert_graph import BertConfig, Weights, build_fp32, split_weights
 from homing.embedders.local import LocalProvider
 from homing.embedders.model_folder import FIRST_VERSION, TOKENIZER, write_model_folder
 from homing.errors import (
@@ -218,9 +218,11 @@ def _check(model: Pullable, files: Mapping[str, Path]) -> None:
 
 def _convert(name: str, model: Pullable, files: Mapping[str, Path], folder: Path, weights: Weights) -> None:
     config = BertConfig.from_json(json.loads(files[CONFIG].read_bytes()))
+    graph, constants = split_weights(build_fp32(weights, config))
     write_model_folder(
         folder,
-        graph=build_fp32(weights, config),
+        graph=graph,
+        weights=constants,
         tokenizer=files[TOKENIZER].read_bytes(),
         name=name,
         version=FIRST_VERSION,
