@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from homing.devices import QueryIR, SpokenValue, parse, parse_all
 from homing.devices.lexicon.values import NUMBER, number_of
+from homing.devices.lexicon.words import TABLES
+from homing.devices.parsing.tokens import Kind
 
 
 @pytest.mark.parametrize(
@@ -168,3 +170,12 @@ def test_the_schema_is_published() -> None:
         schema["properties"]
     )
     assert schema["additionalProperties"] is False
+
+
+def test_every_section_of_the_lexicon_is_one_that_somebody_reads() -> None:
+    of_their_own = {Kind.ACTION, Kind.CARRIER, Kind.PARTICLE, Kind.NAME, Kind.TYPE, Kind.PLACE, Kind.PROPERTY}
+    of_their_own |= {Kind.VALUE, Kind.STATE, Kind.UNKNOWN}
+    tables = {"verbs", "written verbs", "device kinds", "machine types", "rooms", "properties", "colors", "modes"}
+    tables |= {"extremes", "units", "complaints", "states", "only", "media", "more", "little", "time units"}
+    assert set(TABLES) == tables | (set(Kind) - of_their_own)
+    assert all(TABLES.values())

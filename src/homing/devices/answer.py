@@ -270,7 +270,8 @@ def render(answer: Answer, *, form: Literal["yaml", "json"] = "yaml", max_tokens
     shown = max((len(step.candidates) for step in answer.steps), default=0)
     while True:
         steps = [_shown_step(step, shown) for step in answer.steps]
-        text = _yaml(steps) if form == "yaml" else _json(steps)
+        noted = {"note": FENCE, "steps": steps}
+        text = _yaml(steps) if form == "yaml" else json.dumps(noted, ensure_ascii=False, separators=(",", ":"))
         if estimate_tokens(text) <= max_tokens:
             return text
         if shown == 0:
@@ -304,10 +305,6 @@ def _shown_candidate(candidate: Candidate) -> dict[str, Any]:
     return data
 
 
-def _json(steps: list[dict[str, Any]]) -> str:
-    return json.dumps({"note": FENCE, "steps": steps}, ensure_ascii=False, separators=(",", ":"))
-
-
 def _yaml(steps: list[dict[str, Any]]) -> str:
     """YAML whose scalars are JSON, which YAML reads alike: no value can break out of its line."""
     lines = [f"# {FENCE}"]
@@ -316,15 +313,12 @@ def _yaml(steps: list[dict[str, Any]]) -> str:
         for key, value in step.items():
             if key == "devices":
                 lines.append(f"{start}devices:" + ("" if value else " []"))
-                lines += [f"  - {_inline(device)}" for device in value]
+                inline = (", ".join(f"{name}: {_scalar(one)}" for name, one in device.items()) for device in value)
+                lines += [f"  - {{{device}}}" for device in inline]
             else:
                 lines.append(f"{start}{key}: {_scalar(value)}")
             start = "  "
     return "\n".join(lines)
-
-
-def _inline(device: dict[str, Any]) -> str:
-    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in device.items()) + "}"
 
 
 def _scalar(value: Any) -> str:

@@ -152,10 +152,20 @@ def _same_change(given: float | None, meant: float | str) -> bool:
     return (given > 0) == (meant == "+") if isinstance(meant, str) else abs(given - meant) < 1e-6
 
 
+def _acting(answer: Answer) -> set[str]:
+    """The devices that would be moved without a question."""
+    return {c.device.id for step in answer.steps if step.decision == "act" for c in step.candidates}
+
+
+def _miss(text: str, expected: Iterable[str], answer: Answer) -> Miss:
+    found = tuple(sorted(device.id for device in answer.devices))
+    return Miss(text, tuple(sorted(set(expected))), found, answer.hints)
+
+
 def _count_decided(
     row: Mapping[str, Any], answer: Answer, right: bool, counts: Counter[str], misses: list[Miss]
 ) -> None:
-    acting = {c.device.id for step in answer.steps if step.decision == "act" for c in step.candidates}
+    acting = _acting(answer)
     wrong = bool(acting - set(row["devices"])) or (bool(acting) and row["decision"] != "act")
     counts["named"] += 1
     counts["exact"] += right
@@ -166,8 +176,7 @@ def _count_decided(
         counts["acted"] += 1
         counts["direction"] += right
     if not right:
-        found = tuple(sorted(device.id for device in answer.devices))
-        misses.append(Miss(row["text"], tuple(sorted(row["devices"])), found, answer.hints))
+        misses.append(_miss(row["text"], row["devices"], answer))
 
 
 def _count(row: Mapping[str, Any], answer: Answer, counts: Counter[str], misses: list[Miss]) -> None:
@@ -179,19 +188,18 @@ def _count(row: Mapping[str, Any], answer: Answer, counts: Counter[str], misses:
             counts["empty"] += 1
             counts["acted on empty"] += bool(found)
             if found:
-                misses.append(_miss(row, answer))
+                misses.append(_miss(row["utterance"], expected, answer))
         return
     counts["named"] += 1
     counts["exact"] += found == expected
     counts["wrong"] += bool(found - expected)
-    acting = {c.device.id for step in answer.steps if step.decision == "act" for c in step.candidates}
-    counts["wrong acts"] += bool(acting - expected)
+    counts["wrong acts"] += bool(_acting(answer) - expected)
     counts["refused"] += not found
     if found:
         counts["acted"] += 1
         counts["direction"] += _said(answer) == _direction(row["intent"])
     if found != expected:
-        misses.append(_miss(row, answer))
+        misses.append(_miss(row["utterance"], expected, answer))
 
 
 def _direction(intent: str) -> str:
@@ -211,11 +219,6 @@ def _said(answer: Answer) -> str:
             given = meaning_of(candidate.command.description).concepts
             directions.add("on" if given & POSITIVE else "off" if given & NEGATIVE else "set")
     return directions.pop() if len(directions) == 1 else "mixed"
-
-
-def _miss(row: Mapping[str, Any], answer: Answer) -> Miss:
-    found = tuple(sorted(device.id for device in answer.devices))
-    return Miss(row["utterance"], tuple(sorted(set(row["expected_entities"]))), found, answer.hints)
 
 
 def _foreign(file: Path) -> Iterable[str]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import lru_cache
 from typing import Literal
 
 from homing.devices.device import CommandSpec, Device, Room
 from homing.devices.lexicon.things import TYPE_WORDS, TypeWord
-from homing.devices.parsing.tokens import lex
+from homing.devices.parsing.tokens import lex_plain
 from homing.devices.vocabulary import Vocabulary, canonical_type, singular, spoken
 
-logger = logging.getLogger(__name__)
-
-_NOTHING = Vocabulary()
 How = Literal["exact", "alias", "homophone", "part", "fuzzy"]
 WORTH: dict[How, float] = {"exact": 1.0, "alias": 0.98, "homophone": 0.9, "part": 0.85, "fuzzy": 0.75}
 SURE_SLIP, MAYBE_SLIP = 0.8, 0.6
@@ -212,10 +207,9 @@ def _classes(device: Device, type_name: str) -> frozenset[str]:
     return named or (frozenset({own.main}) if own is not None and own.main else frozenset())
 
 
-@lru_cache(maxsize=50_000)
 def _classes_in_name(form: str, type_name: str) -> frozenset[str]:
     """What a name says about the kind of device: 卧室空调 is an air conditioner."""
-    words = [token.type for token in lex(form, _NOTHING) if token.type is not None and type_name in token.type.types]
+    words = [token.type for token in lex_plain(form) if token.type is not None and type_name in token.type.types]
     return frozenset(word.main for word in words if word.main)
 
 
@@ -286,9 +280,15 @@ class NameIndex:
             posted = self._pairs.get(pair, set())
             if len(posted) <= COMMON:
                 shared.update(posted)
-        likeness = {other: _likeness(form, other) for other, _ in shared.most_common(50)}
+        likeness = {
+            other: SequenceMatcher(None, form, other, autojunk=False).ratio() for other, _ in shared.most_common(50)
+        }
         # 虽然左床头灯 is no slip of the tongue, but the name with a word before it that was not understood.
-        likeness |= {other: min(found, MAYBE_SLIP) for other, found in likeness.items() if _has_more(form, other)}
+        likeness |= {
+            other: min(found, MAYBE_SLIP)
+            for other, found in likeness.items()
+            if other in form and len(form) - len(other) > 1
+        }
         good = sorted((o for o in likeness if likeness[o] >= MAYBE_SLIP), key=lambda o: (-likeness[o], o))[:limit]
         return [match for other in good for match in self._matches([other], "fuzzy", likeness[other])]
 
@@ -319,8 +319,7 @@ class NameIndex:
             for other in self._forms:
                 sounds[_sound(other)].add(other)
             self._sounds = sounds
-        sound = _sound(form)
-        return self._sounds.get(sound, set()) if sound else set()
+        return self._sounds.get(_sound(form), set())
 
 
 def _pairs(form: str) -> set[str]:
@@ -335,19 +334,8 @@ def _holds(other: str, form: str, words: list[str]) -> bool:
     return all(word in there for word in words)
 
 
-def _has_more(form: str, name: str) -> bool:
-    return name in form and len(form) - len(name) > 1
-
-
-def _likeness(form: str, other: str) -> float:
-    return SequenceMatcher(None, form, other, autojunk=False).ratio()
-
-
 def _sound(form: str) -> str:
-    """The pinyin without tones; without the library, nothing sounds alike."""
-    try:
-        from pypinyin import lazy_pinyin
-    except ImportError:
-        logger.debug("pypinyin is not installed: names are not matched by sound")
-        return ""
+    """The pinyin without tones."""
+    from pypinyin import lazy_pinyin
+
     return " ".join(lazy_pinyin(form))

@@ -24,7 +24,7 @@ from homing.devices.similarity import (
     wordings,
 )
 from homing.devices.vocabulary import spoken
-from homing.embedders.provider import EmbeddingProvider
+from homing.embedders.provider import EmbeddingProvider, is_in_process
 from homing.errors import EmbeddingError
 from homing.legs import run_leg
 
@@ -58,6 +58,7 @@ class DeviceRetriever:
         self.home = Home(devices, rooms)
         self._vectors = None if similarity_func else VectorSimilarity(embedder) if embedder else default_similarity()
         self._similarity = similarity_func or self._vectors
+        self._waits = bool(similarity_func or (embedder and not is_in_process(embedder)))
         self._chat = GuardedChat(chat) if chat is not None else None
         self._deadline = deadline
         self._vector_deadline = vector_deadline
@@ -90,6 +91,7 @@ class DeviceRetriever:
             "vector",
             lambda: self._answer(irs, state, room, self._similarity, confirmed),
             deadline=self._vector_deadline,
+            waits=self._waits,
         )
         if matched.value is not None:
             return matched.value

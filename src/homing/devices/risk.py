@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from homing.devices.device import CommandSpec
 from homing.devices.home import PlacedDevice
-from homing.devices.parsing.tokens import lex
+from homing.devices.parsing.tokens import lex_plain
 from homing.devices.similarity import command_meaning
-from homing.devices.vocabulary import Vocabulary, spoken
+from homing.devices.vocabulary import spoken
 
 HEATS = frozenset(
     {"oven", "stove", "kettle", "rice_cooker", "water_heater", "coffee_machine", "microwave", "air_fryer", "fireplace"}
@@ -20,7 +19,6 @@ OPENS = frozenset({"garage", "garage_door", "gate", "door"})
 """Classes of covers that let somebody in."""
 _BEGINS = frozenset({"on", "open", "start", "set", "up", "toggle", "unlock", "play"})
 _GAS = re.compile("燃气|瓦斯|煤气|天然气|gas")
-_NOTHING = Vocabulary()
 
 
 def needs_confirmation(placed: PlacedDevice, command: CommandSpec | None) -> bool:
@@ -45,8 +43,7 @@ def gives_water(placed: PlacedDevice) -> bool:
     return placed.type == "valve" and _GAS.search(spoken(placed.device.name)) is None
 
 
-@lru_cache(maxsize=20_000)
 def _kinds_in_name(form: str) -> frozenset[str]:
     """What a switch switches, by the last kind in its name: 烤箱插座 is a plug, 烤箱 an oven."""
-    kinds = [token.type.hint for token in lex(form, _NOTHING) if token.type is not None]
+    kinds = [token.type.hint for token in lex_plain(form) if token.type is not None]
     return frozenset(kinds) - {"switch"}

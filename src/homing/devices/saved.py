@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from homing.chat import ChatModel
-from homing.database import Database, Row, Step, Transaction
+from homing.database import Database, Step, Transaction
 from homing.devices.answer import Answer, DialogueState
 from homing.devices.device import Device, Room
 from homing.devices.home import Changes, Home
@@ -90,8 +90,9 @@ class SavedDevices:
             # Before reading: a commit that comes between the two is then noticed the next time.
             seen = self._database.version()
             if seen != self._seen:
+                other = "SELECT body, revision FROM homes WHERE user_id = $1 AND revision <> $2"
                 user, known = self._user, self._revision
-                for body, revision in self._database.read(lambda tx: _other_than(user, known, tx)):
+                for body, revision in self._database.read(lambda tx: tx.rows(other, user, known)):
                     self._turn_to(_parse(body), revision)
                 self._seen = seen
             return self._latest
@@ -110,10 +111,6 @@ class SavedDevices:
         latest = copy(self._latest)
         latest.home = home
         self._latest, self._revision = latest, revision
-
-
-def _other_than(user: str, known: int, tx: Transaction) -> list[Row]:
-    return tx.rows("SELECT body, revision FROM homes WHERE user_id = $1 AND revision <> $2", user, known)
 
 
 def _replace(user: str, body: str, tx: Transaction) -> tuple[str | None, int]:

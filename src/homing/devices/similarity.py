@@ -15,9 +15,9 @@ from homing.devices.lexicon.actions import CANONICAL, SPECIAL, accepted, opposed
 from homing.devices.lexicon.values import PROPERTY_WORDS
 from homing.devices.lexicon.words import STATE_CONCEPTS
 from homing.devices.parsing.clauses import bind
-from homing.devices.parsing.tokens import Kind, lex
+from homing.devices.parsing.tokens import Kind, lex_plain
 from homing.devices.query import QueryIR
-from homing.devices.vocabulary import Vocabulary, spoken
+from homing.devices.vocabulary import spoken
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.engine import temporary_engine
 from homing.engine.search import HybridOptions, search
@@ -27,7 +27,6 @@ from homing.vectors import Matrix, score_of
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BOTH_WAYS = re.compile(r"\bon (?:or )?off\b|\bopen (?:or )?close\b|打开或关闭|打开关闭|开启关闭")
-_NOTHING = Vocabulary()
 SimilarityFunc = Callable[[str, str], float]
 """Likeness of an action and a text of a command, comparable with a threshold of 0.5."""
 COLLECTION = "commands"
@@ -48,7 +47,7 @@ class Meaning:
 def meaning_of(text: str) -> Meaning:
     """What a short text says is done: 打开设备, "Turns on the light", setBrightness."""
     form = spoken(_HUMPS.sub(" ", text))
-    tokens = bind(lex(form, _NOTHING))
+    tokens = bind(list(lex_plain(form)))
     concepts: set[str] = set()
     for token in tokens:
         if token.action is not None:

@@ -4,28 +4,7 @@ from __future__ import annotations
 
 import re
 
-from homing.devices.lexicon.words import rows, words
-
-# property | types that have it | Chinese words | English words; the first word of each is how it is written
-_PROPERTIES = """
-brightness | light | 亮度 光亮度 明暗 | brightness, light level, dimness
-temperature | climate sensor water_heater weather refrigerator oven | 温度 气温 室温 | temperature, temp, setpoint
-color | light | 颜色 色彩 | color, colour, hue
-color_temperature | light | 色温 冷暖 | color temperature, colour temperature, color temp
-volume | media_player | 音量 声音 响度 声 | volume, sound, loudness
-position | cover valve | 位置 开合度 开度 百分比 | position
-speed | fan air_purifier climate range_hood | 风速 风量 转速 档位 风力 速度 | speed, fan speed
-humidity | humidifier dehumidifier sensor | 湿度 | humidity
-mode | climate fan humidifier air_purifier washer vacuum | 模式 | mode, preset
-channel | media_player | 频道 | channel
-source | media_player | 信号源 输入源 | source, input
-battery | sensor binary_sensor vacuum lock | 电量 电池 | battery
-state | | 状态 情况 | state, status
-air_quality | sensor air_purifier | 空气质量 | air quality
-title | media_player | 指定内容 | media content
-area | vacuum | 指定区域 | cleaning area
-power | sensor switch | 功率 耗电量 用电量 | power usage, power consumption
-"""
+from homing.devices.lexicon.words import TABLES, by_word, words
 
 PROPERTIES: dict[str, str] = {}
 """Property by its comparable form."""
@@ -34,7 +13,7 @@ PROPERTY_TYPES: dict[str, frozenset[str]] = {}
 PROPERTY_WORDS: dict[str, tuple[str, str]] = {}
 """How a property is written in Chinese and English."""
 
-for _name, _types, *_languages in rows(_PROPERTIES):
+for _name, _types, *_languages in TABLES["properties"]:
     PROPERTIES.update(dict.fromkeys(words(*_languages), _name))
     PROPERTY_TYPES[_name] = frozenset(_types.split())
     PROPERTY_WORDS[_name] = (words(_languages[0], "")[0], words("", _languages[1])[0])
@@ -42,71 +21,9 @@ for _name, _types, *_languages in rows(_PROPERTIES):
 PERCENT_PROPERTY = {"light": "brightness", "cover": "position", "media_player": "volume", "fan": "speed"}
 """What "50%" means on a device where the sentence does not say; elsewhere whatever the device takes in percent."""
 
-# canonical value | words
-_COLORS = """
-red | 红色 红 大红 红光 red
-orange | 橙色 橘色 橘黄色 橙 orange
-yellow | 黄色 黄光 yellow
-green | 绿色 绿 绿光 green
-cyan | 青色 cyan turquoise
-blue | 蓝色 蓝 蓝光 blue
-purple | 紫色 紫 紫光 purple violet
-pink | 粉色 粉红色 pink
-white | 白色 白光 white
-gold | 金色 gold
-magenta | 洋红 洋红色 品红 magenta
-warm white | 暖白 暖白色 暖光 暖黄 暖黄色 暖色 暖黄光 暖白光
-cool white | 冷白 冷白色 冷光 冷色 冷白光
-"""
-_MODES = """
-cool | 制冷 冷风 cooling cool
-heat | 制热 暖风 暖气模式 heating
-dry | 除湿 抽湿 干燥 dehumidify
-fan_only | 送风 通风
-auto | 自动 auto automatic
-sleep | 睡眠 静眠 sleep
-eco | 节能 eco
-quiet | 安静 quiet
-strong | 强力 强劲 turbo
-low | 低速 低档 low
-medium | 中速 中档 medium
-high | 高速 高档 high
-"""
-
-
-def _values(table: str) -> dict[str, str]:
-    return {word: value for value, cell in rows(table) for word in cell.split()}
-
-
-COLORS = {**_values(_COLORS), "warm white": "warm white", "cool white": "cool white"}
-_SPOKEN_MODES = {"cool": "cool", "heat": "heat", "dry": "dry", "fan": "fan_only", "fan only": "fan_only"}
-MODES = {
-    **_values(_MODES),
-    **{f"{said} mode": value for said, value in _SPOKEN_MODES.items()},
-    **{f"{said}档": value for said, value in _values(_MODES).items() if len(said) == 2 and not said.isascii()},
-    "fan only": "fan_only",
-}
-
-EXTREMES: dict[str, str] = dict.fromkeys(
-    (
-        *("最大", "最亮", "最高", "最热", "最强", "最响", "全开", "满"),
-        *("max", "maximum", "full", "highest", "brightest", "hottest", "loudest", "fully"),
-    ),
-    "max",
-) | dict.fromkeys(
-    ("最小", "最暗", "最低", "最冷", "最弱", "min", "minimum", "lowest", "dimmest", "coldest", "quietest", "minimal"),
-    "min",
-)
-
-UNITS: dict[str, str] = {
-    **dict.fromkeys(("%", "percent", "per cent", "pct", "巴仙"), "%"),
-    **dict.fromkeys(("°", "度", "degrees", "degree"), "°"),
-    **dict.fromkeys(("°c", "摄氏度", "degrees celsius", "degree celsius", "celsius", "degrees c"), "°C"),
-    **dict.fromkeys(("°f", "华氏度", "degrees fahrenheit", "fahrenheit", "degrees f"), "°F"),
-    **dict.fromkeys(("k", "开尔文", "kelvin"), "K"),
-    **dict.fromkeys(("档", "挡", "级"), ""),
-}
-
+COLORS, EXTREMES, UNITS = by_word("colors"), by_word("extremes"), by_word("units")
+_MODES = by_word("modes")
+MODES = _MODES | {f"{said}档": mode for said, mode in _MODES.items() if len(said) == 2 and not said.isascii()}
 
 _DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "幺": 1}
 _SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10000}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from homing.devices.lexicon.complaints import COMPLAINTS
+from homing.devices.lexicon.sayings import COMPLAINTS
 from homing.devices.parsing.tokens import Kind, Token
 from homing.devices.query import Mood
 

@@ -7,14 +7,12 @@ from itertools import pairwise
 
 from homing.devices.lexicon.actions import Action
 from homing.devices.lexicon.things import TypeWord
-from homing.devices.parsing.tokens import Kind, Token, lex
+from homing.devices.parsing.tokens import Kind, Token, lex_plain
 from homing.devices.query import Mood, Quantifier, SpokenValue
-from homing.devices.vocabulary import Vocabulary, singular, spoken
+from homing.devices.vocabulary import singular, spoken
 
 WHERE = frozenset({"in", "at", "inside", "within", "on", "里", "里面", "内", "中"})
 
-
-_NOTHING = Vocabulary()
 CHOICE = frozenset({"or", "或", "或者", "还是"})
 
 
@@ -83,7 +81,8 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         else:
             _take_word(phrase, token)
     phrase.unknown = _unknown_text(stretch, form)
-    if phrase.unknown and phrase.name and phrase.type_text and _same_word(spoken(phrase.name), phrase.type_text):
+    called = spoken(phrase.name or "")
+    if phrase.unknown and phrase.name and phrase.type_text and called in (phrase.type_text, singular(phrase.type_text)):
         # In "the countertop light" light is the kind, even where some device is called Light.
         phrase.name = None
     if phrase.unknown and phrase.name and spoken(phrase.name) in phrase.unknown and phrase.unknown.isascii():
@@ -93,10 +92,6 @@ def _phrase(tokens: list[Token], form: str) -> Phrase:
         # 客厅空调的童锁: a known device, and something about it that only its commands may know.
         phrase.feature, phrase.unknown, phrase.type, phrase.type_text = phrase.unknown, None, None, None
     return phrase
-
-
-def _same_word(name: str, word: str) -> bool:
-    return name in (word, singular(word))
 
 
 def _take_head(phrase: Phrase, token: Token, stretch: list[Token]) -> None:
@@ -309,7 +304,7 @@ def _type_of_the_rest(command: SpokenCommand) -> None:
 
 def kind_in(name: str | None) -> tuple[TypeWord, str] | None:
     """The kind that a name ends with: 小夜灯 is a light."""
-    tokens = lex(spoken(name), _NOTHING) if name else []
+    tokens = lex_plain(spoken(name)) if name else ()
     return (tokens[-1].type, tokens[-1].text) if tokens and tokens[-1].type is not None else None
 
 

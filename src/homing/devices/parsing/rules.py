@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from homing.devices.lexicon.actions import Action, canonical
-from homing.devices.lexicon.complaints import COMPLAINT_END
-from homing.devices.lexicon.idioms import plainly
+from homing.devices.lexicon.sayings import COMPLAINT_END, plainly
 from homing.devices.lexicon.values import COLORS, MODES, PROPERTY_WORDS
 from homing.devices.parsing.clauses import Clause, clauses
 from homing.devices.parsing.mood import is_deferred, quotes_a_command

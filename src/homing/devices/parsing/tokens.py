@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum, auto
-from functools import cache
+from functools import cache, lru_cache
 
 from homing.devices.lexicon import words
 from homing.devices.lexicon.actions import ACTIONS, CARRIERS, PARTICLES, Action
-from homing.devices.lexicon.things import ANY_DEVICE, FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS, TYPE_WORDS, TypeWord
+from homing.devices.lexicon.things import FLOOR_WORDS, LOOKS_LIKE_ROOM, ROOM_CONCEPTS, TYPE_WORDS, TypeWord
 from homing.devices.lexicon.values import (
     COLORS,
     EXTREMES,
@@ -131,6 +131,12 @@ def lex(form: str, vocabulary: Vocabulary, *, without: frozenset[str] = frozense
             tokens.append(last)
         last = best[last.start][1]
     return _join_unknown(tokens[::-1])
+
+
+@lru_cache(maxsize=10_000)
+def lex_plain(form: str) -> tuple[Token, ...]:
+    """The same by the words that every home has."""
+    return tuple(lex(form, Vocabulary()))
 
 
 def _edges(form: str, vocabulary: Vocabulary, without: frozenset[str]) -> dict[int, list[tuple[float, Token]]]:
@@ -315,18 +321,12 @@ def _inside_unknown(tokens: list[Token]) -> list[Token]:
 def _lexicon() -> tuple[dict[str, Token], dict[str, frozenset[int]]]:
     """Every word of the lexicon, and by first character how long they are, endings of English words included."""
     kinds: dict[str, set[Kind]] = defaultdict(set)
-    groups = {
+    tables: dict[Kind, Iterable[str]] = {
         Kind.ACTION: ACTIONS, Kind.CARRIER: CARRIERS, Kind.PARTICLE: PARTICLES, Kind.TYPE: TYPE_WORDS,
-        Kind.ANY_DEVICE: ANY_DEVICE, Kind.PLACE: ROOM_CONCEPTS, Kind.PROPERTY: PROPERTIES,
-        Kind.VALUE: COLORS | MODES | EXTREMES,
-        Kind.STATE: words.STATES, Kind.ALL: words.ALL, Kind.ANY: words.ANY, Kind.COUNT: words.SOME_NUMBER,
-        Kind.REST: words.REST, Kind.EXCEPT_OPEN: words.EXCEPT_OPEN, Kind.EXCEPT_CLOSE: words.EXCEPT_CLOSE,
-        Kind.REFERENCE: words.REFERENCE, Kind.HERE: words.HERE, Kind.WHOLE: words.WHOLE, Kind.ALSO: words.ALSO,
-        Kind.NEGATION: words.NEGATION, Kind.CONJUNCTION: words.CONJUNCTION, Kind.SEPARATOR: words.SEPARATOR,
-        Kind.OBJECT_MARK: words.OBJECT_MARK, Kind.OF: words.OF, Kind.TO: words.TO, Kind.BY: words.BY,
-        Kind.FILLER: words.FILLER, Kind.QUESTION: words.QUESTION, Kind.WHEN: words.WHEN,
-        Kind.CORRECTION: words.CORRECTION,
+        Kind.PLACE: ROOM_CONCEPTS, Kind.PROPERTY: PROPERTIES, Kind.VALUE: COLORS | MODES | EXTREMES,
+        Kind.STATE: words.STATES,
     }  # fmt: skip
+    groups = tables | {kind: words.said(kind) for kind in Kind if kind in words.TABLES}
     for kind, entries in groups.items():
         for word in entries:
             kinds[word].add(kind)

@@ -1,8 +1,37 @@
-"""Turns of phrase, said in the plain words that the parser reads: "send Dusty home" is "dock Dusty"."""
+"""Turns of phrase in the plain words that the parser reads, and complaints with what would help."""
 
 from __future__ import annotations
 
 import re
+
+from homing.devices.lexicon.words import TABLES
+
+_MUCH = "太|好|有点|有点儿|有些|真|很|非常|够|忒|怪|挺|咁|几|好似|特别|实在|越来越|这么|那么|超"
+
+
+def _patterns() -> list[tuple[re.Pattern[str], tuple[str, str]]]:
+    found = []
+    for name, direction, chinese, english in TABLES["complaints"]:
+        said = "|".join(chinese.split())
+        spoken = "|".join(word.strip() for word in english.split(","))
+        whole = "|".join(word for word in chinese.split() if len(word) > 2) or "(?!)"
+        pattern = (
+            rf"(?:{_MUCH})(?:{said})(?!一点|点|啲|些|气|水|的[灯光])|我(?:{said})(?:了|啊|呀|$)|(?:{said})(?:死了?|坏了|爆)|{whole}"
+            rf"|\b(?:too|so|very|really|a bit|a little|bit|pretty|quite|rather|is|am|are|was|feels?|getting|kind of) "
+            rf"(?:{spoken})\b"
+        )
+        found.append((re.compile(pattern), (name, direction)))
+    return found
+
+
+COMPLAINT_END = re.compile(
+    rf"(?:{_MUCH})(?:[^,。!?的]{{1,3}})(?:了|啦|啊|呀|喔|哦)(?=[^,。!?了啦啊呀吗吧的]{{2}})"
+    r"|\b(?:too|so|very|really) \w+(?: in (?:here|the \w+(?: room)?))?(?= (?:so )?(?:please |can you |could you )?"
+    r"(?:turn|switch|open|close|dim|set|shut|put|make|lower|raise)\b)"
+)
+"""Where a complaint ends and something else begins without a comma: 太暗了开灯."""
+COMPLAINTS = _patterns()
+"""How a complaint sounds, with the property it is about and the direction that helps."""
 
 _RUNNING = {
     "烧": "烧水", "放": "播放", "播": "播放", "唱": "播放", "扫": "扫地", "拖": "扫地", "煮": "煮饭",
