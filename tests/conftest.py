@@ -41,7 +41,8 @@ KEPT = LocalProvider()
 
 HEAVY = {"browser", "folder_of_servers", "shell"}
 ENGINES = ("postgres", "lance")
-FOLDERS = {Path(__file__).parent / one for one in ("stores/lance", "langchain", "langgraph", "haystack", "llamaindex")}
+PARTS = ("stores/lance", "langchain", "langgraph", "haystack", "llamaindex", "seeds/test_seed_000_skills.py")
+FOLDERS = {Path(__file__).parent / one for one in PARTS}
 
 # No property fails because the machine was busy.
 hypothesis.settings.register_profile("homing", max_examples=times(50, in_full=1_000), deadline=None)
@@ -55,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = getattr(item, "callspec", None)
         told = [one for one in given.params.values() if isinstance(one, str)] if given else []
         engines = [one for one in told if one.endswith(ENGINES)]
-        if engines or HEAVY & set(getattr(item, "fixturenames", ())) or FOLDERS & set(item.path.parents):
+        if engines or HEAVY & set(getattr(item, "fixturenames", ())) or FOLDERS & {item.path, *item.path.parents}:
             item.add_marker(pytest.mark.slow)
 
 

@@ -32,7 +32,7 @@ FAULTS: dict[str, tuple[str, Fault | None, str]] = {
     "misspelt type": (f'{REMOTE}type = "opnai"\napi_key = "k"\n', None, "MODEL_NOT_READY"),
     "misspelt name": ('[embedding]\nprovider_id = "nobody"\n', None, "MODEL_NOT_READY"),
     "down": (OPENAI, Fault(hang_up=True), "PROVIDER_UNAVAILABLE"),
-    "slow": (f"{OPENAI}[search]\ndeadline = 0.5\n", Fault(), "TIMEOUT"),
+    "slow": (f"{OPENAI}[search]\ndeadline = 1.0\n", Fault(), "TIMEOUT"),
     "wrong width": (OPENAI, Fault(rows=lambda rows: [row[:8] for row in rows]), "EMBEDDING_DIMENSION_MISMATCH"),
     "not a number": (OPENAI, Fault(rows=lambda rows: [[math.nan] * len(row) for row in rows]), "MALFORMED_ANSWER"),
 }

@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # From the ground up. A part may import parts below it and itself, never beside or above.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "threads"}),
+    frozenset({"errors", "lazy"}),
     frozenset({"vectors", "errors_zh", "guide"}),
     frozenset({"records", "legs", "database", "progress"}),
     frozenset({"text", "on_search", "secret"}),
@@ -139,9 +139,12 @@ def test_third_party_engines_are_imported_by_their_adapters_only() -> None:
 def test_only_config_reads_the_environment() -> None:
     readers = []
     for path in FILES:
-        for node in ast.walk(parsed(path)):
+        nodes = list(ast.walk(parsed(path)))
+        # What is set for a library is not read here.
+        written = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr == "setdefault"}
+        for node in nodes:
             if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv", "environb"}:
-                readers.append(part_of(path))
+                readers += [] if id(node) in written else [part_of(path)]
     assert set(readers) <= {"config"}
 
 

@@ -58,3 +58,9 @@ def test_legs_within_legs_do_not_wait_for_each_other() -> None:
 
     outcomes = run_legs({str(number): outer for number in range(64)}, deadline=120)
     assert all(outcome.value == 3 for outcome in outcomes.values())
+
+
+def test_legs_that_wait_for_nobody_take_no_threads_and_fail_as_others_do() -> None:
+    outcomes = run_legs({"here": threading.get_ident, "bad": lambda: 1 // 0}, deadline=1, waits=False)
+    assert outcomes["here"].value == threading.get_ident()
+    assert outcomes["bad"].code == "INTERNAL_ERROR"

@@ -15,9 +15,9 @@ import pytest
 
 import homing
 from homing.config import Settings
+from homing.legs import ThreadPool
 from homing.server.application import create_app
 from homing.testing.fake import FakeEmbedder
-from homing.threads import ThreadPool
 from tests.effort import times
 from tests.server.live import live
 
@@ -72,7 +72,7 @@ def test_what_a_call_raises_is_raised_and_its_answer_is_not_kept() -> None:
 
 def test_a_process_ends_with_its_last_call_and_waits_for_no_idle_thread() -> None:
     code = (
-        "import time; from homing.threads import ThreadPool; pool = ThreadPool('x', 2, idle=1e6); "
+        "import time; from homing.legs import ThreadPool; pool = ThreadPool('x', 2, idle=1e6); "
         "pool.submit(int).result(); pool.submit(lambda: (time.sleep(.2), print('done')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

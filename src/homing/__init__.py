@@ -12,8 +12,9 @@ Names are imported when they are first used, so that `import homing` costs nothi
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from homing.lazy import names_from
 
 if TYPE_CHECKING:
     from homing.app import Homing
@@ -42,21 +43,14 @@ __all__ = [
     "search",
 ]
 
-_HOMES = {
-    "Hit": "records",
-    "Homing": "app",
-    "HomingError": "errors",
-    "HybridOptions": "engine.search",
-    "Match": "records",
-    "Retrieved": "records",
-    "SearchOptions": "stores.store",
-    "Settings": "config",
-    "Store": "stores.store",
-    "VectorRecord": "records",
-    "open": "app",
-    "open_store": "stores.registry",
-    "search": "engine.search",
-}
+_find = names_from(
+    __name__,
+    app="Homing open_app",
+    config="Settings",
+    errors="HomingError",
+    records="Hit Match Retrieved VectorRecord",
+    **{"engine.search": "HybridOptions search", "stores.registry": "open_store", "stores.store": "SearchOptions Store"},
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -65,9 +59,7 @@ def __getattr__(name: str) -> Any:
 
         # Reading it takes a millisecond, and every look at /health asks for it.
         return globals().setdefault(name, version("homing"))
-    if name not in _HOMES:
-        raise AttributeError(f"module 'homing' has no attribute {name!r}")
-    return getattr(import_module(f"homing.{_HOMES[name]}"), "open_app" if name == "open" else name)
+    return _find("open_app" if name == "open" else name)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from homing.config import Settings, load
 from homing.database.lazy import is_postgres
 from homing.engine.search import HybridOptions, search
+from homing.errors import HomingError
 from homing.records import Metadata, Retrieved, VectorRecord
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from homing.engine.worker import WorkerOptions
     from homing.files import Limits
     from homing.knowledge import KnowledgeBase
-    from homing.memory.memory import Memory
+    from homing.memory.service import Memory
     from homing.models.choice import Models
     from homing.models.switch import ModelSwitch
     from homing.skills.service import SkillService
@@ -154,22 +155,25 @@ class Homing:
         return self.models.embedder()
 
     @property
+    def waits(self) -> bool:
+        """Whether an answer may wait for others: a model behind an API, a database server, a chat model."""
+        from homing.engine.source import may_wait
+
+        try:
+            return may_wait(self.store, self.models) or self._reader is not None
+        except HomingError:
+            # Whoever needs what cannot be opened says so.
+            return False
+
+    @property
     def search_options(self) -> HybridOptions:
         """Weights and deadline as set."""
-        weights = self.settings.search
-        return HybridOptions(
-            fusion=weights.fusion,
-            vector_weight=weights.vector_weight,
-            keyword_weight=weights.keyword_weight,
-            rrf_k=weights.rrf_k,
-            deadline=weights.deadline,
-        )
+        return HybridOptions(**self.settings.search.model_dump())
 
     @cached_property
     def memory(self) -> Memory:
         """What is remembered, and how it is recalled."""
-        from homing.memory.memory import Memory
-        from homing.memory.service import RetrieveOptions
+        from homing.memory.service import Memory, RetrieveOptions
 
         recall = self.settings.embedding.rag
         return Memory(
@@ -234,6 +238,12 @@ class Homing:
         from homing.resolve import named_chat
 
         return named_chat(self.settings)
+
+    @property
+    def has_home(self) -> bool:
+        """Whether a home may have been loaded; asking loads nothing of what understands sentences."""
+        database = self.database
+        return database.applied("devices") > 0 and bool(database.read(lambda tx: tx.rows("SELECT 1 FROM homes")))
 
     @cached_property
     def devices(self) -> SavedDevices:

@@ -91,8 +91,8 @@ def restore(settings: Settings, source: Path, *, progress: Progress = no_progres
     """Bring a backup back to the data folder that the settings name, and to the PostgreSQL schema that they name.
 
     Both must be empty: nothing is overwritten. Every file is compared with its checksum, and every store is checked,
-    before the folder is put in place in one step; what is wrong inside a store is told. Raises InvalidArgument,
-    StoreCorrupt where a file is not the one that was backed up, and StoreError.
+    before the folder is put in place in one step; what is wrong inside a store is told. Killed at any moment, the same
+    again goes on. Raises InvalidArgument, StoreCorrupt where a file is not the one that was backed up, and StoreError.
     """
     made = _read_list(source)
     _check_fits(settings, made)
@@ -110,6 +110,7 @@ def restore(settings: Settings, source: Path, *, progress: Progress = no_progres
         if made["postgres"] is not None:
             problems += _restore_postgres(settings, aside / DUMP, commands)
             (aside / DUMP).unlink()
+    _mark(settings).unlink(missing_ok=True)
     total = sum(one["bytes"] for one in made["files"].values())
     return BackedUp(settings.data.absolute(), len(made["files"]), total, made["left_out"], problems, commands)
 
@@ -119,7 +120,7 @@ def _restore_postgres(settings: Settings, file: Path, commands: list[str]) -> li
     from homing.database.postgres.dumping import load, remove
 
     address, schema = _postgres(settings)
-    commands.append(load(Address(address), schema, file))
+    commands.append(load(Address(address), schema, file, _mark(settings)))
     try:
         with closing(open_store(settings.store_url, row_security=settings.row_security)) as store:
             return store.check()
@@ -127,6 +128,11 @@ def _restore_postgres(settings: Settings, file: Path, commands: list[str]) -> li
         # What cannot be opened was not brought back.
         remove(Address(address), schema)
         raise
+
+
+def _mark(settings: Settings) -> Path:
+    """Beside the data folder, while the schema is there and the folder is not yet."""
+    return settings.data.absolute().with_name(f".{settings.data.name}.restoring")
 
 
 def _contents(settings: Settings) -> tuple[dict[str, Path], dict[str, Path], list[str]]:

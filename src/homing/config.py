@@ -29,7 +29,8 @@ PREFIX = "HOMING_"
 class Section(BaseModel):
     """A part of the settings. Unknown keys are errors, never ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built once, as parts of the whole, when settings are read.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ProviderSettings(Section):

@@ -69,13 +69,24 @@ def hide_passwords(text: str) -> str:
 
 
 class HomingError(Exception):
-    """The root of the tree. `code` is stable; `details` is plain data for programs. No URL in it has a password."""
+    """The root of the tree. `code` is stable: of the classes here their name, where they do not say otherwise.
+
+    `details` is plain data for programs, and `retry_after` seconds where coming back then helps. No URL in an error has
+    a password.
+    """
 
     code: ClassVar[str] = "HOMING_ERROR"
 
-    def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__ and "code" not in cls.__dict__:
+            cls.code = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).upper()
+
+    def __init__(
+        self, message: str, *, details: Mapping[str, Any] | None = None, retry_after: float | None = None
+    ) -> None:
         self.message = hide_passwords(message)
         super().__init__(self.message)
+        self.retry_after = retry_after
         self.details: dict[str, Any] = {
             name: hide_passwords(value) if isinstance(value, str) else value for name, value in (details or {}).items()
         }
@@ -84,13 +95,9 @@ class HomingError(Exception):
 class InvalidArgument(HomingError):
     """The caller passed something that cannot be served."""
 
-    code = "INVALID_ARGUMENT"
-
 
 class NotFound(HomingError):
     """The named thing does not exist."""
-
-    code = "NOT_FOUND"
 
 
 class ConfigError(HomingError):
@@ -101,8 +108,6 @@ class ConfigError(HomingError):
 
 class MissingExtra(HomingError):
     """An optional library is not installed; the message names the extra."""
-
-    code = "MISSING_EXTRA"
 
 
 class EmbeddingError(HomingError):
@@ -120,67 +125,37 @@ class DimensionMismatch(InvalidArgument, EmbeddingError):
 class ModelNotReady(EmbeddingError):
     """The model cannot be loaded."""
 
-    code = "MODEL_NOT_READY"
-
 
 class UnknownProvider(EmbeddingError):
     """No embedding provider of that type exists; the message lists those that do."""
-
-    code = "UNKNOWN_PROVIDER"
 
 
 class InvalidKey(EmbeddingError):
     """The provider rejected the key."""
 
-    code = "INVALID_KEY"
-
 
 class ModelUnknown(EmbeddingError):
     """The provider has no model of that name, or nothing lives at that address."""
-
-    code = "MODEL_UNKNOWN"
 
 
 class TextTooLong(EmbeddingError):
     """The provider refused a text because of its length; embed it in shorter pieces."""
 
-    code = "TEXT_TOO_LONG"
-
 
 class RateLimited(EmbeddingError):
     """The provider asked to slow down; `retry_after` is in seconds where it said so."""
-
-    code = "RATE_LIMITED"
-
-    def __init__(
-        self, message: str, *, retry_after: float | None = None, details: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(message, details=details)
-        self.retry_after = retry_after
 
 
 class ProviderUnavailable(EmbeddingError):
     """The provider cannot be reached, or was given up on for a while; `retry_after` as in RateLimited."""
 
-    code = "PROVIDER_UNAVAILABLE"
-
-    def __init__(
-        self, message: str, *, retry_after: float | None = None, details: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(message, details=details)
-        self.retry_after = retry_after
-
 
 class Timeout(EmbeddingError):
     """No answer before the deadline."""
 
-    code = "TIMEOUT"
-
 
 class MalformedAnswer(EmbeddingError):
     """The provider answered something that is not what was asked for."""
-
-    code = "MALFORMED_ANSWER"
 
 
 class ChatError(HomingError):
@@ -192,193 +167,125 @@ class ChatError(HomingError):
 class StoreError(HomingError):
     """The store could not do what was asked."""
 
-    code = "STORE_ERROR"
-
 
 class StoreCorrupt(StoreError):
     """The file is damaged, or is not a Homing store."""
-
-    code = "STORE_CORRUPT"
 
 
 class StoreTooNew(StoreError):
     """The store was written by a newer version of Homing."""
 
-    code = "STORE_TOO_NEW"
-
 
 class StoreTooOld(StoreError):
     """The store was written by an edition of Homing that this one does not read."""
-
-    code = "STORE_TOO_OLD"
 
 
 class ModelMismatch(StoreError):
     """The vectors of the collection were made by another model; the two are never compared."""
 
-    code = "MODEL_MISMATCH"
-
 
 class StoreReadOnly(StoreError):
     """The store cannot be written."""
-
-    code = "STORE_READ_ONLY"
 
 
 class StoreUnavailable(StoreError):
     """The server that holds the store cannot be reached; it may be restarting, so trying again is right."""
 
-    code = "STORE_UNAVAILABLE"
-
 
 class StoreBusy(StoreError):
     """Another process holds the write lock for longer than we wait."""
-
-    code = "STORE_BUSY"
 
 
 class StoreClosed(StoreError):
     """The store or database was closed by this process."""
 
-    code = "STORE_CLOSED"
-
 
 class LanceSearchError(StoreError):
     """The table of skills cannot be reached or read."""
-
-    code = "LANCE_SEARCH_ERROR"
 
 
 class Canceled(HomingError):
     """The caller took the request back; what was done until then stays done."""
 
-    code = "CANCELED"
-
 
 class Interrupted(HomingError):
     """The server ended before a job was done, and nobody can take it up; begin it again."""
-
-    code = "INTERRUPTED"
 
 
 class Backpressure(HomingError):
     """More is waiting than is taken at once; nothing was done, so sending it again later is right."""
 
-    code = "BACKPRESSURE"
-
 
 class Refused(HomingError):
     """A server does not serve this request; `retry_after` is in seconds where coming back helps."""
-
-    code = "REFUSED"
-
-    def __init__(
-        self, message: str, *, retry_after: float | None = None, details: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(message, details=details)
-        self.retry_after = retry_after
 
 
 class Unauthorized(Refused):
     """There is no token, or it is not valid."""
 
-    code = "UNAUTHORIZED"
-
 
 class Forbidden(Refused):
     """The token, the host or the origin may not do this."""
-
-    code = "FORBIDDEN"
 
 
 class Conflict(Refused):
     """Something that is under way, or set elsewhere, stands against it."""
 
-    code = "CONFLICT"
-
 
 class BodyTooLarge(Refused):
     """More was sent than is taken."""
-
-    code = "BODY_TOO_LARGE"
 
 
 class HeadersTooLarge(Refused):
     """The headers of a request are more, or longer, than is taken."""
 
-    code = "HEADERS_TOO_LARGE"
-
 
 class RequestTimeout(Refused):
     """A request did not arrive, or its answer was not taken, within the time for that."""
-
-    code = "REQUEST_TIMEOUT"
 
 
 class TooManyRequests(Refused):
     """This caller asks too often."""
 
-    code = "TOO_MANY_REQUESTS"
-
 
 class Overloaded(Refused):
     """All callers together ask for more than can be served in time."""
-
-    code = "OVERLOADED"
 
 
 class FileUnreadable(HomingError):
     """A file cannot be turned into text."""
 
-    code = "FILE_UNREADABLE"
-
 
 class UnsupportedFile(FileUnreadable):
     """Files of this type are not read; the message says what to save it as."""
-
-    code = "UNSUPPORTED_FILE"
 
 
 class FileEncrypted(FileUnreadable):
     """The file has a password, or is protected in another way."""
 
-    code = "FILE_ENCRYPTED"
-
 
 class FileWithoutText(FileUnreadable):
     """The file is empty, or its pages are pictures."""
-
-    code = "FILE_WITHOUT_TEXT"
 
 
 class FileTooLarge(FileUnreadable):
     """The file is beyond a limit, as it is or when unpacked; `details["limit"]` says which."""
 
-    code = "FILE_TOO_LARGE"
-
 
 class FileTooCostly(FileUnreadable):
     """Reading it used up its budget; `details["of"]` is `time`, `cpu` or `memory`."""
-
-    code = "FILE_TOO_COSTLY"
 
 
 class FileUnsafe(FileUnreadable):
     """The file declares what would expand without end."""
 
-    code = "FILE_UNSAFE"
-
 
 class FileDamaged(FileUnreadable):
     """The file is broken, or is not what its name says."""
 
-    code = "FILE_DAMAGED"
-
 
 class RetrievalFailed(HomingError):
     """Both legs of a search failed; `causes` keeps the two errors by the name of their leg."""
-
-    code = "RETRIEVAL_FAILED"
 
     def __init__(self, message: str, *, causes: Mapping[str, BaseException]) -> None:
         super().__init__(message, details={leg: str(cause) for leg, cause in causes.items()})

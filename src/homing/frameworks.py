@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from homing.app import Homing, open_app
@@ -28,6 +29,22 @@ Place = Homing | Store | str | Path | None
 or a data folder; None is that of the user."""
 Filter = Mapping[str, Any]
 """A tree of conditions on metadata, as `stores.filters` reads it."""
+
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def in_thread(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """A method as an asynchronous one: the same in a thread, whatever a subclass makes of it."""
+
+    @wraps(method)
+    async def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await asyncio.to_thread(getattr(self, method.__name__), *args, **kwargs)
+        return found
+
+    return run
 
 
 def missing(library: str, extra: str) -> MissingExtra:

@@ -145,10 +145,12 @@ class JsonApi:
     def _answer(self, path: str, body: Mapping[str, Any], seconds: float) -> Iterator[httpx2.Response]:
         url = self._base.copy_with(path=f"{self._base.path.rstrip('/')}/{path.lstrip('/')}")
         timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        header, prefix = self._key_header
+        secrets = {header: prefix + self._key.reveal()} if self._key else {}
         with self._connections.use() as client:
             try:
                 request = client.build_request(
-                    "POST", url, content=json.dumps(body).encode(), headers=self._secrets(), timeout=timeout
+                    "POST", url, content=json.dumps(body).encode(), headers=secrets, timeout=timeout
                 )
                 response = client.send(request, stream=True)
             except httpx2.ConnectTimeout as error:
@@ -203,10 +205,6 @@ class JsonApi:
     def _masked(self, content: bytes) -> bytes:
         text = self._key.hide_in(content.decode(errors="replace"))
         return (text.replace(self._auth[1], MASK) if self._auth and self._auth[1] else text).encode()
-
-    def _secrets(self) -> dict[str, str]:
-        header, prefix = self._key_header
-        return {header: prefix + self._key.reveal()} if self._key else {}
 
 
 def _split(name: str, base_url: str) -> tuple[httpx2.URL, tuple[str, str] | None]:

@@ -110,7 +110,7 @@ class HomingStore(BaseStore):
         match op:
             case GetOp():
                 found = self._alive([_id(op.namespace, op.key)], op.refresh_ttl)
-                return _item(found[0]) if found else None
+                return Item(**_fields_of(found[0])) if found else None
             case SearchOp():
                 return self._search(op)
             case ListNamespacesOp():
@@ -127,10 +127,11 @@ class HomingStore(BaseStore):
             scores = {hit.id: score_of_hit(hit) for hit in hits}
         else:
             scores = dict.fromkeys(self._texts.ids(where)[op.offset : op.offset + op.limit])
-        return [_search_item(one, scores[one.id]) for one in self._alive(list(scores), op.refresh_ttl)]
+        shown = self._alive(list(scores), op.refresh_ttl)
+        return [SearchItem(**_fields_of(one), score=scores[one.id]) for one in shown]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        found = {_namespace(one) for one in self._texts.ids(self._where((), None))}
+        found: set[Namespace] = {tuple(json.loads(one)[:-1]) for one in self._texts.ids(self._where((), None))}
         matching = {one for one in found if all(_matches(one, condition) for condition in op.match_conditions or ())}
         return sorted({one[: op.max_depth] for one in matching})[op.offset : op.offset + op.limit]
 
@@ -197,18 +198,6 @@ def _id(namespace: Namespace, key: str) -> str:
     return json.dumps([*namespace, key], ensure_ascii=False)
 
 
-def _namespace(name: str) -> Namespace:
-    return tuple(json.loads(name)[:-1])
-
-
-def _item(record: VectorRecord) -> Item:
-    return Item(**_fields_of(record))
-
-
-def _search_item(record: VectorRecord, score: float | None) -> SearchItem:
-    return SearchItem(**_fields_of(record), score=score)
-
-
 def _fields_of(record: VectorRecord) -> dict[str, Any]:
     *namespace, key = json.loads(record.id)
     created, updated = (datetime.fromtimestamp(record.metadata[one], UTC) for one in ("created", "updated"))
@@ -268,13 +257,10 @@ def _conditions(path: str, wanted: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(wanted, list | tuple):
         yield {f"{path}[]": {"$eq": _written(wanted)}}
     elif wanted is None:
-        yield {"$or": [{path: {"$eq": None}}, {"$not": _is_there(path)}]}
+        there = [{one: {"$exists": True}} for one in (path, f"{path}[]", f"{path}{{}}")]
+        yield {"$or": [{path: {"$eq": None}}, {"$not": {"$or": there}}]}
     else:
         yield {path: {"$eq": wanted}}
-
-
-def _is_there(path: str) -> dict[str, Any]:
-    return {"$or": [{one: {"$exists": True}} for one in (path, f"{path}[]", f"{path}{{}}")]}
 
 
 def _texts(value: Any) -> Iterator[str]:

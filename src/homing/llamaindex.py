@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
-from homing.frameworks import OpenCollection, Place, missing, score_of_hit
+from homing.frameworks import OpenCollection, Place, in_thread, missing, score_of_hit
 from homing.records import Mode, VectorRecord
 from homing.vectors import as_vector
 
@@ -221,14 +221,9 @@ class HomingEmbedding(BaseEmbedding):
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return self._embed(texts, "document")
 
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_query_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
+    _aget_query_embedding: ClassVar[Any] = in_thread(_get_query_embedding)
+    _aget_text_embedding: ClassVar[Any] = in_thread(_get_text_embedding)
+    _aget_text_embeddings: ClassVar[Any] = in_thread(_get_text_embeddings)
 
 
 class HomingRetriever(BaseRetriever):
@@ -268,8 +263,7 @@ class HomingRetriever(BaseRetriever):
             for node, score in zip(found.nodes or [], found.similarities or [], strict=True)
         ]
 
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
+    _aretrieve: ClassVar[Any] = in_thread(_retrieve)
 
 
 def _record(node: BaseNode, collection: str) -> VectorRecord:

@@ -38,6 +38,7 @@ class Fit:
     short: float
     small: float
     unrelated: float
+    wordless: float = 0.0
 
     def score(self, distance: float, smallness: float = 0.0) -> float:
         """The probability that a hit at this fused distance is about the query: 1 for identity."""
@@ -87,6 +88,11 @@ def as_vector(values: Sequence[float] | Vector, *, dimensions: int | None = None
     row = np.asarray(values, dtype=np.float32)
     if row.ndim != 1 or row.size == 0:
         raise InvalidArgument(f"a vector is one row of numbers; got shape {row.shape}")
+    if dimensions in (None, row.size):
+        wide = row.astype(np.float64)
+        # Most come from a model or a store, and have unit length already.
+        if abs(float(wide @ wide) - 1) < 2**-24:
+            return row
     unit: Vector = normalise(row[np.newaxis, :], dimensions=dimensions)[0]
     return unit
 

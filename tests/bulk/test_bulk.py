@@ -185,6 +185,8 @@ def test_files_of_a_folder_are_read_in_their_order(tmp_path: Path) -> None:
     assert [one.id for one in read(Source(str(folder / "b.parquet"), text="text", id="none"))] != ["1", "2"]
     with pytest.raises(NotFound, match="nothing to load"):
         read(Source(str(tmp_path / "none")))
+    with pytest.raises(InvalidArgument, match=r"name a file that ends in \.jsonl"):
+        read(Source(str(folder / "ignored.bin")))
 
 
 def test_rows_are_read_from_object_storage(tmp_path: Path) -> None:

@@ -25,10 +25,12 @@ from tests.channels.unembedded import not_yet_embedded
 from tests.forked import COMMAND, start
 
 pytestmark = pytest.mark.slow
+PATIENT = ("--grace", "600")
+"""However busy the machine is, what is under way may finish."""
 
 
 def test_at_the_end_of_the_input_everything_is_answered(tmp_path: Path) -> None:
-    with IpcProcess(tmp_path / "data") as process:
+    with IpcProcess(tmp_path / "data", *PATIENT) as process:
         process.initialize()
         saves = [
             process.send("document:save", {"projectId": "p", "documentId": f"d{number}", "text": NOVEL})
@@ -51,7 +53,7 @@ def reindexing(process: IpcProcess) -> int | str:
 
 def test_shutdown_answers_when_all_is_done_and_exit_ends(tmp_path: Path, api: LoopbackApi) -> None:
     api.always = Fault(delay=1.0)
-    with IpcProcess(not_yet_embedded(tmp_path, api)) as process:
+    with IpcProcess(not_yet_embedded(tmp_path, api), *PATIENT) as process:
         long = reindexing(process)
         short = process.send("embedding:generate", {"texts": ["one more"]})
         answer = process.wait(process.send("shutdown"))
@@ -66,7 +68,7 @@ def test_shutdown_answers_when_all_is_done_and_exit_ends(tmp_path: Path, api: Lo
 
 def test_a_signal_lets_short_requests_finish(tmp_path: Path, api: LoopbackApi) -> None:
     api.always = Fault(delay=1.0)
-    with IpcProcess(not_yet_embedded(tmp_path, api)) as process:
+    with IpcProcess(not_yet_embedded(tmp_path, api), *PATIENT) as process:
         long = reindexing(process)
         saved = process.send("document:save", {"projectId": "novel", "documentId": "new", "text": "最后一句话"})
         short = process.send("embedding:generate", {"texts": ["one more"]})
@@ -82,7 +84,7 @@ def test_a_signal_lets_short_requests_finish(tmp_path: Path, api: LoopbackApi) -
 
 
 def test_a_signal_ends_it_whichever_thread_takes_it(tmp_path: Path) -> None:
-    with IpcProcess(tmp_path / "data") as process:
+    with IpcProcess(tmp_path / "data", *PATIENT) as process:
         process.initialize()
         threads = (int(one.name) for one in Path(f"/proc/{process.pid}/task").iterdir())
         os.kill(next(one for one in threads if one != process.pid), signal.SIGTERM)

@@ -46,8 +46,8 @@ def test_search_for_people_shows_score_place_and_text(shell: Shell) -> None:
     assert shown.returncode == 0
     assert "灯塔.md:1" in shown.stdout
     assert "三十年没有和人说话" in shown.stdout
-    assert "vector: rank 1" in shown.stdout
-    assert "keyword: rank 1" in shown.stdout
+    assert "向量：第 1 名" in shown.stdout
+    assert "关键词：第 1 名" in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_who_writes_chinese_or_has_a_chinese_machine_is_told_so(
         (["search"], "缺少参数 query。", "Missing argument 'query'."),
         (["models", "add", "m"], "缺少选项 --provider。", "Missing option '--provider'."),
         (["memory", "recall", "x", "--limt", "3"], "没有 --limt 这个选项。", "No such option: --limt"),
-        (["memory", "recal"], "没有 recal 这个命令。", "No such command 'recal'."),
+        (["memory", "recal"], "没有 recal 这个命令。是不是想用 recall？", "No such command 'recal'."),
         (["memory", "recall", "x", "-n", "few"], "--limit 的值不对：应为整数。", "Invalid value for '--limit' / '-n'"),
         (["memory", "recall", "x", "-n"], "选项 -n 后面少了它的值。", "Option '-n' requires an argument."),
         (["models", "list", "extra"], "多余的参数：extra。", "Got unexpected extra argument"),
@@ -145,12 +145,12 @@ def test_everything_is_searched_at_once_in_the_folder_of_the_user(shell: Shell, 
     assert (place["data"], place["exists"], place["config"]) == (str(tmp_path / "share" / "homing"), True, None)
     assert here("where", **home).stdout == f"{place['data']}\n"
     empty = shell("search", "发票")
-    assert "Nothing found" in empty.stdout
+    assert "没有找到相关内容" in empty.stdout
 
 
 def test_options_that_only_a_folder_has_are_refused_without_one(shell: Shell) -> None:
     done = shell("search", "灯塔", "--mode", "keyword")
-    assert (done.returncode, "name one" in done.stderr) == (3, True)
+    assert (done.returncode, "只用于文件夹" in done.stderr) == (3, True)
 
 
 def test_half_an_emoji_that_an_editor_saved_is_shown_as_a_replacement(shell: Shell, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_what_the_tour_shows_stays_in_the_home_folder_and_may_be_taken_again(she
         assert shown.returncode == 0, shown.stderr
         assert "\x1b" not in shown.stdout
         assert f"homing serve --open --data {tmp_path / '.homing' / 'demo'}" in shown.stdout
-        assert "语义搜索暂时不可用" in shown.stdout
+        assert "Semantic search is unavailable" in shown.stdout
         assert "1 of 6 paragraphs embedded again" in shown.stdout
     found = shell.json("skills", "find", "提交代码", "--data", str(tmp_path / ".homing" / "demo"))
     assert found["hits"][0]["metadata"]["name"] == "git-commit"

@@ -75,7 +75,7 @@ def test_the_same_text_is_remembered_once_and_forgotten_by_its_number(shell: She
 def test_what_was_kept_without_a_model_is_filled_in_later(shell: Shell) -> None:
     shell("memory", "remember", "账单每月一号结算", **KEYWORDS_ONLY)
     checks = {finding["check"]: finding for finding in shell.json("doctor")["findings"]}
-    assert checks["memory knowledge"]["mend"] == "homing memory reindex"
+    assert checks["collection knowledge"]["mend"] == "homing memory reindex"
     assert shell.json("memory", "reindex") == {"queued": 1, "waiting": 0}
     assert shell.json("memory", "recall", "when are invoices due?")["hits"][0]["score"] > 0.5
 

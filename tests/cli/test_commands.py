@@ -226,6 +226,18 @@ def test_the_shell_starts_without_what_only_some_commands_need() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
 
 
+def test_a_search_loads_neither_other_commands_nor_what_understands_sentences_to_a_home(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(*(one for one in sys.modules if one.startswith('homing.'))))\n"
+        "from homing.cli.main import run; run()"
+    )
+    command = [sys.executable, "-c", code, "search", "loneliness", "--data", str(tmp_path)]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert {"homing.cli.search", "homing.operations.search"} <= loaded
+    assert not {"homing.cli.skills", "homing.devices.parsing", "homing.skills.scanning"} & loaded
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
 def test_the_shell_completes_commands_and_options(tmp_path: Path, kind: str) -> None:

@@ -65,7 +65,7 @@ def test_everything_is_kept_listed_found_by_words_and_deleted(
         assert_by_words(ask("search", "灯塔", "notes"), STORY)
         assert_by_words(ask("knowledge", "search", "灯塔"), STORY)
         shown = shell("documents", "search", "novel", "灯塔")
-        assert "语义搜索暂时不可用" in shown
+        assert "Semantic search is unavailable" in shown
         assert "灯塔" in shown
         for home in ([], ["--home", str(HOME)]):
             answer = ask("devices", "ask", "打开除卧室以外的灯", *home)

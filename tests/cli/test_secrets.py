@@ -78,6 +78,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "text": "灯塔"}\n', encoding="utf-8")
     (tmp_path / "questions.jsonl").write_text('{"query": "灯塔", "relevant": ["a"]}\n', encoding="utf-8")
     monkeypatch.setenv("HOMING_DATA", str(tmp_path / "data"))
+    # Whatever pip says of an index with a password is part of what a command prints.
+    monkeypatch.setenv("PIP_INDEX_URL", f"{UNREACHABLE}/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
     return tmp_path
 
 
@@ -166,6 +169,17 @@ def test_what_was_open_before_is_closed(tmp_path: Path) -> None:
         assert [hit.id for hit in app.search("灯塔")] == ["a"]
     assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "data").glob("*.db*")} == {0o600}
+
+
+@pytest.mark.parametrize(("mode", "holds"), [(0o755, "index.html"), (0o1777, "homing.db")])
+def test_a_folder_that_is_not_ours_alone_is_left_as_it_was(tmp_path: Path, mode: int, holds: str) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / holds).touch()
+    shared.chmod(mode)
+    open_store(shared / "notes.db").close()
+    assert stat.S_IMODE(shared.stat().st_mode) == mode
+    assert stat.S_IMODE((shared / "notes.db").stat().st_mode) == 0o600
 
 
 def test_keys_are_found_by_their_reference_and_refused_where_they_have_no_place(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 import homing
 from homing.config import EmbeddingSettings, Settings
+from homing.database.postgres.listening import DEAF
 from homing.records import VectorRecord
 from homing.server.users import Users
 from homing.stores.postgres import indexing
@@ -122,3 +124,16 @@ def test_an_index_is_built(pooler: str, new_schema: object, monkeypatch: pytest.
         found = store.database.read(lambda own: own.rows("SELECT indexed FROM spaces"))
         assert found == [(True,)]
         assert store.search("c", rows[7], 1)[0].id == "007"
+
+
+def test_behind_a_pooler_it_asks_and_leaves_no_session_listening(
+    pooler: str, new_schema: Callable[[], str], tmp_path: Path
+) -> None:
+    settings = Settings(store=f"{pooler}?{new_schema().partition('?')[2]}", embedding=EmbeddingSettings(provider=""))
+    with homing.open(tmp_path, settings=settings) as app, psycopg.connect(pooler, autocommit=True) as session:
+        assert app.database.listen(lambda: None) == DEAF
+        [listener] = [one for one in threading.enumerate() if one.name == "homing-listener"]
+        listener.join()
+        assert app.database.listen(lambda: None) == DEAF
+        app.database.write(lambda own: own.notify())
+        assert session.execute("SELECT pg_listening_channels()").fetchall() == []

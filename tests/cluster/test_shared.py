@@ -17,7 +17,7 @@ from homing.doctor.in_use import working
 from homing.engine.presence import Presence, present
 from homing.errors import TooManyRequests
 from homing.server.application import create_app
-from homing.server.shared_rate import SharedRateLimit
+from homing.server.rate_limit import RateLimit
 from homing.server.tokens import Tokens
 from tests.forked import start
 from tests.server.conftest import LOOPBACK
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 def test_what_a_caller_may_ask_is_counted_over_all_servers(new_schema: Callable[[], str], tmp_path: Path) -> None:
     settings = Settings(store=new_schema(), embedding=EmbeddingSettings(provider=""))
     with homing.open(tmp_path / "1", settings=settings) as one, homing.open(tmp_path / "2", settings=settings) as two:
-        first, second = (SharedRateLimit(app.database, 0.0001, 3) for app in (one, two))
+        first, second = (RateLimit(app.database, 0.0001, 3) for app in (one, two))
         for limit in (first, second, first):
             limit.take("token a")
         for limit in (first, second):
@@ -38,7 +38,7 @@ def test_what_a_caller_may_ask_is_counted_over_all_servers(new_schema: Callable[
             assert 9_000 < (refused.value.retry_after or 0) <= 10_000
             limit.take("token b")
         # A second later there is enough again, and never more than the burst.
-        fast = SharedRateLimit(one.database, 1e6, 3)
+        fast = RateLimit(one.database, 1e6, 3)
         for _ in range(20):
             fast.take("token a")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import socket
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from homing.database.sqlite import SqliteDatabase
+from homing.engine.processes import this_process
 from homing.engine.work import Item, Work
 from tests.engine.parts import Held, Parts
 from tests.forked import Process, start_python
@@ -106,10 +107,32 @@ def test_what_a_killed_process_held_is_taken_over_at_once(path: Path, database: 
 
 def test_a_process_that_has_the_number_of_a_dead_one_is_not_taken_for_it(database: SqliteDatabase) -> None:
     assert len(Work(database).claim(3, PLENTY)) == 3
-    # As in a container that was started again: the same host, the same number, another process.
-    former = f"{socket.gethostname()}:{os.getpid()}:00000000:00000000"
+    # As in a container that was started again: the same machine, the same number, another process.
+    former = f"{this_process().rpartition(':')[0]}:00000000:00000000"
     database.write(lambda transaction: transaction.rows("UPDATE work SET owner = $1 WHERE owner <> ''", former))
     assert len(Work(database).claim(100, PLENTY)) == 10
+
+
+def test_what_a_process_held_when_the_machine_went_down_is_free(database: SqliteDatabase) -> None:
+    assert len(Work(database).claim(3, PLENTY)) == 3
+    host, _, rest = this_process().split(":", 2)
+    former = f"{host}:00000000:{rest}:0"
+    database.write(lambda transaction: transaction.rows("UPDATE work SET owner = $1 WHERE owner <> ''", former))
+    assert len(Work(database).claim(100, PLENTY)) == 10
+
+
+@pytest.mark.slow
+def test_a_container_does_not_take_others_of_its_host_name_for_dead(path: Path, database: SqliteDatabase) -> None:
+    # The same host name and other process numbers: ours is nobody's there.
+    contained = ["unshare", "--pid", "--fork"]
+    if shutil.which("unshare") is None or subprocess.run([*contained, "true"], capture_output=True).returncode:
+        pytest.skip("this account may not make a namespace of process numbers")
+    assert len(Work(database).claim(3, PLENTY)) == 3
+    claims = CLAIMS.replace("claim(3,", "claim(100,")
+    done = subprocess.run(
+        [*contained, sys.executable, "-c", claims, str(path)], input="", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "7\n"
 
 
 def test_a_machine_that_is_silent_keeps_what_it_holds_until_its_lease_ends(database: SqliteDatabase) -> None:

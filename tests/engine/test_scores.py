@@ -124,6 +124,19 @@ def test_a_lead_makes_an_answer_surer(fitted: Scale) -> None:
     assert alone > crowded > far
 
 
+def test_an_answer_in_another_language_may_be_further_away_if_it_stands_out(fitted: Scale) -> None:
+    words, field = Words((), 12.0, 5.0, 1000), [(0.2, 0.2)] * 20
+    by_meaning = confidence("灯塔在哪里", [(0.45, 0.45), (0.3, 0.3), *field], words, fitted)
+    by_words = confidence("灯塔在哪里", [(0.45, 0.3), (0.3, 0.3), *field], words, fitted)
+    crowded = confidence("灯塔在哪里", [(0.45, 0.45), (0.3, 0.3), *[(0.3, 0.3)] * 20], words, fitted)
+    assert by_meaning is not None
+    assert by_words is not None
+    assert crowded is not None
+    assert not is_silent(by_meaning)
+    assert by_meaning > by_words
+    assert by_meaning > crowded
+
+
 def test_among_a_handful_of_texts_nothing_but_small_talk_is_silenced(fitted: Scale) -> None:
     few = Words((), 12.0, 5.0, 3)
     assert confidence("so lonely", [(0.15, 0.15), (0.14, 0.14)], few, fitted) is None
@@ -173,9 +186,16 @@ def test_what_is_said_for_politeness_is_small_talk_and_what_is_about_something_i
         "",
     ):
         assert not is_small_talk(asked), asked
-    assert is_noise("asdf qwer")
-    assert not is_noise("git commit")
-    assert not is_noise("灯塔")
+    for typed in ("asdf qwer", "hxqahj", "qqdxa zkjw"):
+        assert is_noise(typed), typed
+    for written in ("git commit", "灯塔", "nginx", "Zhejiang", "puzzle", "jquery"):
+        assert not is_noise(written), written
+
+
+def test_noise_that_is_read_as_a_word_finds_nothing(fitted: Scale) -> None:
+    read = Words((Worded("a", 3.0),), 5.0, 5.0, 100, {"tyui": "tui"})
+    assert confidence("tyui", [(0.6, 0.2), (0.3, 0.3)], read, fitted) == 0.0
+    assert confidence("comit", [(0.6, 0.2), (0.3, 0.3)], read, fitted) != 0.0
 
 
 def test_every_operation_leaves_out_the_same(tmp_path: Path) -> None:

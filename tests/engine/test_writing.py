@@ -136,6 +136,7 @@ def test_who_wrote_may_wait_for_the_vector_and_is_not_kept_by_a_model_that_fails
     assert not parts.engine.wait("notes", ["b"], 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capability", [DocumentService, Memory])
 def test_a_store_that_is_no_database_is_refused_with_a_way_out(
     parts: Parts, tmp_path: Path, capability: Callable[[Engine], object]

@@ -128,7 +128,12 @@ def alive(pid: int) -> bool:
 
 def children(pid: int) -> list[int]:
     """The processes that a process started."""
-    return [int(one) for task in Path(f"/proc/{pid}/task").iterdir() for one in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def helpers() -> list[int]:

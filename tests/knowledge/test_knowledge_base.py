@@ -216,6 +216,7 @@ def test_an_upload_tells_how_far_it_is_and_one_that_is_called_off_changes_nothin
     assert told == [(1, 3), (2, 3), (3, 3), (0, chunks), (chunks, chunks)]
 
 
+@pytest.mark.slow
 def test_a_store_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path, embedder: FakeEmbedder) -> None:
     store = open_store(f"lance://{tmp_path / 'lance'}")
     with pytest.raises(InvalidArgument, match="homing store copy"):

@@ -185,6 +185,6 @@ def test_without_opentelemetry_nothing_is_traced_and_everything_works() -> None:
         "import sys; sys.modules['opentelemetry'] = None\n"
         "from homing.langchain import journal as tracing\n"
         "assert tracing.trace is None\n"
-        "with tracing.span('homing.hybrid_search', query='q') as noted: noted.set_attribute('a', 1)\n"
+        "with tracing.span('homing.hybrid_search', query='q') as note: note(a=1)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -155,6 +155,7 @@ def test_a_file_that_cannot_be_edited_safely_is_left_alone(client: str, text: st
     assert [one.name for one in tmp_path.iterdir()] == ["config"]
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

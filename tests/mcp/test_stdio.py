@@ -16,14 +16,23 @@ from mcp_types import TextResourceContents
 import homing
 from homing.operations.addresses import document_uri
 from tests.forked import command, run, start, start_python
-from tests.mcp.furnished import call, data_of, error_of, furnish, text_of, with_client
+from tests.mcp.furnished import (
+    assert_progress,
+    call,
+    data_of,
+    error_of,
+    folders_with_work,
+    furnish,
+    text_of,
+    with_client,
+)
 
 pytestmark = pytest.mark.slow
 
 RUN = "from homing.cli.main import run; run()"
 NOISY = (
     "import os, sys\n"
-    "import homing.memory.memory as memory\n"
+    "import homing.memory.service as memory\n"
     "kept = memory.Memory.recall\n"
     "def noisy(self, *args, **kwargs):\n"
     "    print('a library prints')\n"
@@ -74,6 +83,12 @@ def test_a_client_finds_remembers_recalls_and_reads(server: StdioServerParameter
         assert len((await client.list_resources()).resources) == 4
 
     with_client(server, ask)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_progress_of_a_scan_and_an_import_reaches_who_asked(tmp_path: Path, mode: str) -> None:
+    folders_with_work(tmp_path)
+    assert_progress(tmp_path, started(tmp_path / "data"), mode)
 
 
 def test_what_was_remembered_outlives_the_process(server: StdioServerParameters) -> None:

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 DOCUMENTS = times(400, in_full=10_000)
 SKILLS = times(120, in_full=5_000)
+ROOMS, LAMPS = 60, times(900, in_full=5_000)
 DRAWN = 60
 """Rows that may be there at once, however many there are."""
 
@@ -40,6 +41,10 @@ def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
             app.documents.save(project, f"{2020 + number % 4}/note {number}", f"笔记 {number}")
         for number in range(SKILLS):
             app.memory.remember("knowledge" if number % 2 else "observation", f"记住第 {number} 件事")
+        lamps = [
+            {"id": f"lamp-{n}", "name": f"台灯{n}", "type": "light", "room": f"{n % ROOMS}号房"} for n in range(LAMPS)
+        ]
+        app.devices.replace({"rooms": [{"name": f"{number}号房"} for number in range(ROOMS)], "devices": lamps})
         with live(create_app(app)) as address:
             yield address
 
@@ -137,3 +142,18 @@ def test_a_list_that_comes_late_is_not_drawn_over_results(browser: Browser, addr
         page.locator(".hit").first.click()
         page.locator("#detail:not([hidden])").wait_for()
         assert page.locator(".rows").count() == 0
+
+
+def test_of_a_large_home_a_part_is_drawn_and_what_a_sentence_means(browser: Browser, address: str) -> None:
+    with visit(browser, address, "#/devices") as page:
+        page.wait_for_selector(".floors")
+        assert page.locator(".room").count() == 48
+        assert page.locator(".device").count() == 48 * 12
+        last = LAMPS - 1
+        page.fill("#query", f"打开台灯{last}")
+        page.wait_for_selector(f".device.meant[data-device='lamp-{last}']")
+        room = page.locator(".room", has=page.locator(".device.meant"))
+        assert f"另有 {LAMPS // ROOMS - 13} 个设备" in room.inner_text()
+        page.fill("#query", "打开所有的灯")
+        page.locator(".step > p", has_text=f"另有 {LAMPS - 24} 个设备").wait_for()
+        assert page.locator(".device").count() < 60 * 14

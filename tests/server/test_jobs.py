@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -18,6 +19,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from homing.app import Homing
+from homing.database.sqlite import SqliteDatabase
 from homing.errors import Conflict, NotFound, Overloaded, StoreBusy
 from homing.server.application import create_app
 from homing.server.job import EVENTS_KEPT, Job, JobView, Report
@@ -32,10 +34,11 @@ from tests.skills.folders import write_skill
 
 
 @pytest.fixture
-def jobs() -> Iterator[Jobs]:
-    jobs = Jobs(workers=1, kept=3, most=4)
-    yield jobs
-    jobs.close()
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    with closing(SqliteDatabase(tmp_path / "jobs.db")) as database:
+        jobs = Jobs(JobLog(database), workers=1, kept=3, most=4)
+        yield jobs
+        jobs.close()
 
 
 def ended(job: Job) -> Job:
@@ -368,7 +371,7 @@ def test_a_new_model_is_for_every_user(data: Homing) -> None:
 
 
 def test_a_server_that_goes_on_takes_up_what_another_left(data: Homing) -> None:
-    left, goes_on = JobLog(data.database), Jobs(log=JobLog(data.database))
+    left, goes_on = JobLog(data.database), Jobs(JobLog(data.database))
     goes_on.resume(lambda order, user: lambda report: {"of": order.content.decode(), "user": user})
     left.begin(JobView("5" * 16, "upload", "a.txt", "lin"), shared=False, order=Order("upload", "a.txt", "write", b"!"))
     seen = goes_on.get("5" * 16)

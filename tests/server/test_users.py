@@ -108,6 +108,7 @@ def test_skills_and_models_are_everybodys(people: dict[str, Person]) -> None:
     assert people["lin"]("GET", "/models") == people[OWNER]("GET", "/models")
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
 def test_no_two_users_share_a_folder_and_none_leaves_it(one: str, other: str) -> None:
     for user in (one, other):

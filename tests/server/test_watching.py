@@ -86,7 +86,9 @@ def test_a_search_of_an_agent_is_counted(client: TestClient, tool: str, argument
 
 @pytest.mark.slow
 def test_a_dead_model_is_seen_in_answers_health_and_metrics_until_it_is_back(tmp_path: Path) -> None:
-    with LoopbackApi(key="sk-test") as api, homing.open(tmp_path, settings=Settings()) as app:
+    # However busy the machine is, it is the answer that says that the model is dead, and no deadline.
+    patient = Settings.model_validate({"search": {"deadline": 600}, "embedding": {"query_deadline": 600}})
+    with LoopbackApi(key="sk-test") as api, homing.open(tmp_path, settings=patient) as app:
         config = app.models.config
         config.create_provider("remote", "openai", api_key="sk-test", base_url=api.url + "/v1")
         config.create_model("remote", "text-embedding-3-small", model_config={"dimensions": 64}, is_default=True)

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ import pytest
 import homing
 from homing.app import Homing
 from homing.config import Settings
+from homing.database.sqlite import SqliteDatabase
 from homing.errors import Canceled, ConfigError, Conflict, Overloaded, TooManyRequests
 from homing.server.job import Report
 from homing.server.job_log import JobLog
 from homing.server.jobs import Jobs
-from homing.server.limits import RateLimit
+from homing.server.rate_limit import RateLimit
 from homing.server.running import serve_by_workers
 from homing.server.shared import Share
 from tests.server.process import Serving, serving
@@ -59,7 +60,7 @@ def children(pid: int) -> list[int]:
 
 
 def test_a_job_is_seen_refused_and_cancelled_by_another_server(data: Homing) -> None:
-    first, second = (Jobs(log=JobLog(data.database), most=2) for _ in range(2))
+    first, second = (Jobs(JobLog(data.database), most=2) for _ in range(2))
     for jobs in (first, second):
         jobs.resume(lambda order, user: work)
     begun, stopped = threading.Event(), threading.Event()
@@ -119,24 +120,27 @@ def test_one_worker_is_killed_and_nothing_that_was_acknowledged_is_lost(tmp_path
 
 
 def test_a_rate_holds_over_all_who_share_a_folder(tmp_path: Path) -> None:
-    limits = [RateLimit(1.0, 3, clock=lambda: 1.0, folder=tmp_path) for _ in range(2)]
-    for limit in (*limits, limits[0]):
-        limit.take("lin")
-    for limit in limits:
-        limit.take("mei")
-        with pytest.raises(TooManyRequests):
+    now = 1.0
+    with ExitStack() as held:
+        opened = [held.enter_context(closing(SqliteDatabase(tmp_path / "rates.db", durable=False))) for _ in range(2)]
+        limits = [RateLimit(database, 1.0, 3, clock=lambda: now) for database in opened]
+        for limit in (*limits, limits[0]):
             limit.take("lin")
+        for limit in limits:
+            limit.take("mei")
+            with pytest.raises(TooManyRequests):
+                limit.take("lin")
 
 
 def test_a_limit_is_divided_without_rest_and_a_place_is_taken_once(tmp_path: Path) -> None:
     assert [sum(Share(number, 3).of(limit) for number in range(3)) for limit in (3, 8, 100)] == [3, 8, 100]
     shares = [Share(number, 2, tmp_path) for number in range(2)]
-    taken: list[Any] = [share.slots("files", 2).take() for share in shares]
+    taken: list[Any] = [share.take("files", 2) for share in shares]
     assert None not in taken
-    assert shares[0].slots("files", 2).take() is None
-    assert shares[1].slots("files of lin", 2).take() is not None
+    assert shares[0].take("files", 2) is None
+    assert shares[1].take("files of lin", 2) is not None
     taken[0].release()
-    assert shares[1].slots("files", 2).take() is not None
+    assert shares[1].take("files", 2) is not None
 
 
 def test_each_worker_needs_a_place_of_its_own(tmp_path: Path) -> None:

@@ -139,7 +139,8 @@ some_texts = st.dictionaries(st.integers(0, 50), st.lists(st.sampled_from(PIECES
 
 @target(some_texts, st.data())
 def a_segment_that_lost_or_changed_a_byte_is_noticed(words: dict[int, list[str]], data: st.DataObject) -> None:
-    built = segment.build(sorted(words.items()))
+    vocabulary = segment.Vocabulary()
+    built = vocabulary.segment([(key, vocabulary.read(said)) for key, said in sorted(words.items())])
     pieces = [(one, segment.unpack_piece) for one in built.pieces()]
     for stored, decode in [(segment.pack(built.header), segment.unpack), *pieces]:
         decode(stored)

@@ -16,7 +16,7 @@ from homing.engine.work import Work
 from homing.errors import TooManyRequests, Unauthorized
 from homing.server.job import JobView
 from homing.server.job_log import JobLog, Order
-from homing.server.limits import RateLimit
+from homing.server.rate_limit import RateLimit
 from homing.server.tokens import Tokens
 from homing.testing.fake import FakeEmbedder
 
@@ -91,7 +91,7 @@ def test_tokens_go_by_the_clock_and_rates_do_not(tmp_path: Path, monkeypatch: py
     off = clock(monkeypatch)
     with homing.open(tmp_path / "data", settings=Settings()) as app:
         made = Tokens(app.database, clock=lambda: time.time()).create("lin", "read", seconds=3600)
-        rate = RateLimit(0.001, 1)
+        rate = RateLimit(app.database, 0.001, 1, clock=time.monotonic)
         rate.take("lin")
         off[0] = jump
         with pytest.raises(TooManyRequests):

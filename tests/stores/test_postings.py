@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
@@ -15,10 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from homing.database.sqlite.database import KEPT
 from homing.errors import StoreCorrupt
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
-from homing.stores.postings import index, segment, tables
+from homing.stores.postings import index, question, segment, tables
 from homing.stores.postings.index import Part, View
 from homing.stores.postings.question import Question
 from homing.stores.sqlite import SqliteStore, words
@@ -41,6 +44,11 @@ WORDS = [
     "燈塔",
 ]
 QUERIES = ["灯塔", "灯塔 lamp 孤独的人", "commit 代码", "nowhere", "🙂 2024", "燈塔 keeper 提交代码 device 打开设备"]
+
+
+def built(texts: Iterable[tuple[int, Sequence[str]]]) -> segment.Segment:
+    vocabulary = segment.Vocabulary()
+    return vocabulary.segment([(key, vocabulary.read(said)) for key, said in texts])
 
 
 def bm25(texts: Mapping[str, str], query: str) -> dict[str, float]:
@@ -97,7 +105,7 @@ def test_joined_segments_say_what_their_texts_say(
 ) -> None:
     numbered = iter(range(100))
     batches = [[(next(numbered), words_) for words_ in batch] for batch in given_texts]
-    parts = [segment.build(batch) for batch in (reversed(batches) if backwards else batches)]
+    parts = [built(batch) for batch in (reversed(batches) if backwards else batches)]
     gone = np.array(sorted(removed), np.int64)
     joined = segment.join(parts, gone)
     again = segment.whole(segment.unpack(segment.pack(joined.header)), map(segment.unpack_piece, joined.pieces()))
@@ -108,7 +116,7 @@ def test_joined_segments_say_what_their_texts_say(
 
 
 def test_damaged_rows_are_refused() -> None:
-    made = segment.build([(1, ["a", "b"])])
+    made = built([(1, ["a", "b"])])
     for stored in (segment.pack(made.header), next(made.pieces()), segment.pack_keys(made.header.keys)):
         broken = stored[:-1] + bytes([stored[-1] ^ 1])
         for read in (segment.unpack, segment.unpack_piece, lambda one: segment.unpack_keys([one])):
@@ -119,28 +127,28 @@ def test_damaged_rows_are_refused() -> None:
 def test_postings_of_several_pieces_are_read_as_one() -> None:
     made = random.Random(3)
     texts = {f"{number:03d}": written(made) for number in range(100)}
-    built = segment.build([(int(name), tokens(text)) for name, text in texts.items()])
-    built = segment.Segment(replace(built.header, piece=7), built.postings)
-    pieces = list(built.pieces())
+    made_of = built([(int(name), tokens(text)) for name, text in texts.items()])
+    made_of = segment.Segment(replace(made_of.header, piece=7), made_of.postings)
+    pieces = list(made_of.pieces())
     assert max(len(segment.unpack_piece(one).slots) for one in pieces) == 7
-    view = View([Part.of(1, segment.unpack(segment.pack(built.header)), np.zeros(0, np.int64))])
+    view = View([Part.of(1, segment.unpack(segment.pack(made_of.header)), np.zeros(0, np.int64))])
     for query in QUERIES:
-        question = Question(
+        asked = Question(
             view,
             query_terms(query),
             lambda part, places: segment.lists_in(
                 part.header, places, lambda numbers: {one: pieces[one] for one in numbers}
             ),
         )
-        keys, scores = question.best(5)
+        keys, scores = asked.best(5)
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}
         assert [score for _, score in best(texts, query, 5)] == pytest.approx(sorted(found.values(), reverse=True)[:5])
-        assert question.measure(keys).tolist() == pytest.approx(scores.tolist())
+        assert asked.measure(keys).tolist() == pytest.approx(scores.tolist())
 
 
 def test_segments_that_do_not_say_how_they_are_cut_are_read_as_the_first_ones_were() -> None:
-    built = segment.build([(number, ["lamp", f"w{number}"]) for number in range(30_000)])
-    first = segment.Segment(replace(built.header, piece=20_000), built.postings)
+    made_of = built([(number, ["lamp", f"w{number}"]) for number in range(30_000)])
+    first = segment.Segment(replace(made_of.header, piece=20_000), made_of.postings)
     body = segment.pack(first.header)[4:-4]
     header = segment.unpack(crc32(body).to_bytes(4, "little") + body)
     assert header.piece == 20_000
@@ -205,3 +213,54 @@ def test_a_few_large_segments_are_left_of_many_small_ones(store: SqliteStore, tm
     assert len(found) <= 4 * index.FAN_OUT
     assert again.check() == []
     again.close()
+
+
+def test_connections_that_were_closed_are_not_kept_by_what_was_asked(store: SqliteStore) -> None:
+    store.write([VectorRecord("a", "c", None, {}, "灯塔 lamp")])
+    with ExitStack() as readers:
+        for _ in range(3 * KEPT):
+            connection, collection = readers.enter_context(store._catalog.reading("c"))
+            assert collection is not None
+            assert words.search(connection, collection, "灯塔", 3, (), store._estimates, store._words).found
+        del connection, collection
+    gc.collect()
+    assert len(store._catalog._known) <= KEPT
+
+
+def test_what_is_held_of_the_words_before_a_write_is_let_go(store: SqliteStore) -> None:
+    held = []
+    for number in range(60):
+        text = " ".join([*WORDS, str(number)])
+        store.write([VectorRecord(f"{number % 5}", "c", None, {}, text)])
+        for query in QUERIES:
+            store.search_words("c", query, 3)
+        held.append(len(store._words._cache._held))
+    assert max(held[30:]) <= max(held[:30]) < 20 * len(WORDS)
+
+
+def test_segments_that_are_read_for_the_weightier_terms_alone_miss_nothing(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With every segment a group of its own, all but the first are pruned by what the first has found."""
+    monkeypatch.setattr(index, "GROUP", 1)
+    monkeypatch.setattr(index, "FAN_OUT", 100)
+    monkeypatch.setattr(question, "COLUMNS", 8)
+    made = random.Random(4)
+    # Some words are rare and some common, as in a language.
+    weights = [1 / (2 + 3 * rank) for rank in range(len(WORDS))]
+    texts = {f"{number:03d}": " ".join(made.choices(WORDS, weights, k=made.randint(1, 9))) for number in range(400)}
+    records = [record(name, text) for name, text in texts.items()]
+    for start in range(0, len(records), 50):
+        store.write(records[start : start + 50])
+    gone = made.sample(sorted(texts), 40)
+    store.delete("c", gone)
+    texts = {name: text for name, text in texts.items() if name not in gone}
+    for limit in (1, 1, 1, 3, 3, 3, 10, 10, 10):
+        query = " ".join(made.sample(WORDS, 5))
+        expected = best(texts, query, limit)
+        found = answer(store, query, limit)
+        assert [name for name, _ in found] == [name for name, _ in expected]
+        assert [score for _, score in found] == pytest.approx([score for _, score in expected])
+    every = bm25(texts, query)
+    measured = {one.id: one.bm25 for one in store.measure("c", list(texts), query=query)}
+    assert measured == pytest.approx({name: every.get(name, 0.0) for name in texts})

@@ -19,8 +19,7 @@ import pytest
 from homing.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreTooOld
 from homing.records import VectorRecord
 from homing.stores.sqlite import SqliteStore
-
-NOBODY = 65534
+from tests.another_user import NOBODY, not_shut_out
 
 
 def records(count: int, start: int = 0) -> list[VectorRecord]:
@@ -156,6 +155,7 @@ def test_a_folder_that_cannot_be_written_gets_no_store(open_folder: Path) -> Non
         SqliteStore(open_folder / "below" / "x.db")
 
 
+@not_shut_out
 @pytest.mark.parametrize("folder_mode", [0o777, 0o555])
 def test_a_file_that_cannot_be_written_can_be_searched(open_folder: Path, folder_mode: int) -> None:
     path = filled(open_folder / "x.db")

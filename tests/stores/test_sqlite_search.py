@@ -100,6 +100,7 @@ def test_a_record_is_its_own_nearest_at_distance_zero(store: SqliteStore) -> Non
         assert match.distance == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_another_store_follows_thousands_of_small_changes(store: SqliteStore, path: Path) -> None:
     """Small segments are merged underneath a reader that has seen some of them."""
     other = SqliteStore(path)
@@ -240,3 +241,19 @@ def test_one_strange_vector_does_not_spoil_the_others(store: SqliteStore) -> Non
     for number in range(0, 5000, 500):
         assert names(store, rows[number]) == brute_force(rows, rows[number], range(5000))
     assert names(store, rows[7], 1) == ["000007"]
+
+
+def test_a_filter_that_every_record_passed_still_filters_when_another_comes(store: SqliteStore) -> None:
+    rows = normalise(gaussian(30))
+    every = SearchOptions({"project": "one"})
+    store.write(replace(one, metadata={"project": "one"}, text="lamp") for one in records(rows))
+    for _ in range(2):
+        assert (
+            len(store.search_vector("c", rows[0], 40, every))
+            == len(store.search_words("c", "lamp", 40, every).found)
+            == 30
+        )
+    store.write([VectorRecord("other", "c", rows[0], {"project": "two"}, "lamp", "m")])
+    assert "other" in {one.id for one in store.search_vector("c", rows[0], 40)}
+    assert "other" not in {one.id for one in store.search_vector("c", rows[0], 40, every)}
+    assert "other" not in {one.id for one in store.search_words("c", "lamp", 40, every).found}

@@ -20,7 +20,8 @@ ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
 
 def found_by(query: str, *texts: str) -> list[int]:
     """Which texts the keyword index finds, best first."""
-    built = segment.build([(number, tokens(text)) for number, text in enumerate(texts)])
+    vocabulary = segment.Vocabulary()
+    built = vocabulary.segment([(number, vocabulary.read(tokens(text))) for number, text in enumerate(texts)])
     pieces = list(built.pieces())
     view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
     question = Question(

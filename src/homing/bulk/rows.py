@@ -6,12 +6,11 @@ import gzip
 import importlib
 import io
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from homing.errors import HomingError, InvalidArgument, MissingExtra, NotFound, StoreError
 from homing.records import Metadata, text_hash
@@ -52,7 +51,7 @@ class Source:
     named: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._files: _Files = _Remote(self.place) if "://" in self.place else _Local(Path(self.place))
+        self._files: _Local | _Remote = _Remote(self.place) if "://" in self.place else _Local(Path(self.place))
 
     def count(self) -> int:
         """How many rows there are, as far as that can be known without reading all of them; else 0."""
@@ -62,11 +61,13 @@ class Source:
         return sum(self._parquet(name).metadata.num_rows for name in names)
 
     def rows(self) -> Iterator[Row]:
-        """Every row. Raises NotFound where there are none, and StoreError where a file cannot be read."""
+        """Every row. Raises NotFound, InvalidArgument for another kind of file, StoreError where one is unreadable."""
         self.unreadable, self.named = 0, []
         names = self._files.names()
         if not names:
             raise NotFound(f"there is nothing to load at {self.place}; known are files that end in {', '.join(KNOWN)}")
+        if not all(name.endswith(KNOWN) for name in names):
+            raise InvalidArgument(f"{self.place} is of no known kind; name a file that ends in {', '.join(KNOWN)}")
         for name in names:
             try:
                 if name.endswith(LINES):
@@ -79,7 +80,7 @@ class Source:
                 raise StoreError(f"{name} cannot be read: {error}; mend it, and run the same command again") from error
 
     def _of_lines(self, name: str) -> Iterator[Row]:
-        with self._files.opened(name) as content:
+        with self._opened(name) as content:
             lines = io.TextIOWrapper(content, encoding="utf-8")
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
@@ -99,7 +100,7 @@ class Source:
                 yield from self._row(found, f"{name}, row {number}")
 
     def _of_text(self, name: str) -> Iterator[Row]:
-        with self._files.opened(name) as content:
+        with self._opened(name) as content:
             text = content.read().decode("utf-8-sig")
         for number, window in enumerate(windows(text), start=1):
             yield Row(f"{name}#{number}", window.text, {"file": name, "window": number})
@@ -124,37 +125,24 @@ class Source:
         if len(self.named) < NAMED:
             self.named.append(why)
 
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Any]:
+        """The bytes of a file, unpacked."""
+        with self._files.open(name) as content:
+            if name.endswith(".gz"):
+                content = gzip.GzipFile(fileobj=content)
+            with content:
+                yield content
+
     def _parquet(self, name: str) -> Any:
         return _arrow("parquet").ParquetFile(self._files.path(name), filesystem=self._files.filesystem)
 
 
-class _Files(ABC):
-    """The files of a source, by name."""
+class _Local:
+    """The files below a folder of this machine, or one file, by name."""
 
     filesystem: Any = None
 
-    @abstractmethod
-    def names(self) -> list[str]:
-        """Those that can be read, in order."""
-
-    @abstractmethod
-    def path(self, name: str) -> str:
-        """Where Arrow finds one."""
-
-    @contextmanager
-    def opened(self, name: str) -> Iterator[IO[bytes]]:
-        """Its bytes, unpacked."""
-        with ExitStack() as stack:
-            content: Any = stack.enter_context(self._open(name))
-            unpacked: Any = gzip.GzipFile(fileobj=content) if name.endswith(".gz") else None
-            yield content if unpacked is None else stack.enter_context(unpacked)
-
-    @abstractmethod
-    def _open(self, name: str) -> Any:
-        """Its bytes, as they lie there."""
-
-
-class _Local(_Files):
     def __init__(self, place: Path) -> None:
         self._place = place
 
@@ -167,11 +155,13 @@ class _Local(_Files):
     def path(self, name: str) -> str:
         return str(self._place if self._place.is_file() else self._place / name)
 
-    def _open(self, name: str) -> Any:
+    def open(self, name: str) -> Any:
         return open(self.path(name), "rb")
 
 
-class _Remote(_Files):
+class _Remote:
+    """The files at an address that Arrow reads, by name."""
+
     def __init__(self, place: str) -> None:
         try:
             self.filesystem, self._path = _arrow("fs").FileSystem.from_uri(place)
@@ -195,7 +185,7 @@ class _Remote(_Files):
     def path(self, name: str) -> str:
         return self._path if self._path.endswith(f"/{name}") else f"{self._path.rstrip('/')}/{name}"
 
-    def _open(self, name: str) -> Any:
+    def open(self, name: str) -> Any:
         return self.filesystem.open_input_stream(self.path(name), compression=None)
 
 

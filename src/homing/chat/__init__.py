@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from homing.lazy import names_from
 
 if TYPE_CHECKING:
     from homing.chat.ollama import OllamaLLM
     from homing.chat.openai import DashScopeLLM, OpenAILLM
 
 __all__ = ["ChatModel", "DashScopeLLM", "Message", "OllamaLLM", "OpenAILLM", "StreamingChatModel"]
-
-_ADAPTERS = {"DashScopeLLM": "openai", "OllamaLLM": "ollama", "OpenAILLM": "openai"}
 
 Role = Literal["system", "user", "assistant"]
 Part = Mapping[str, Any]
@@ -68,7 +67,4 @@ class StreamingChatModel(ChatModel, Protocol):
         """
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ADAPTERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ADAPTERS[name]}"), name)
+__getattr__ = names_from(__name__, ollama="OllamaLLM", openai="DashScopeLLM OpenAILLM")

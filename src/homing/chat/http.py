@@ -17,41 +17,6 @@ CAUSES = frozenset(
 )
 
 
-class ChatApi:
-    """Posts JSON below one base URL. Safe to use from several threads.
-
-    Raises only ChatError; its `details["cause"]` says what went wrong: INVALID_KEY, MODEL_UNKNOWN, RATE_LIMITED,
-    TIMEOUT, PROVIDER_UNAVAILABLE, MALFORMED_ANSWER, REFUSED. The key is in no message and no repr.
-    """
-
-    def __init__(self, name: str, base_url: str, *, api_key: str, timeout: float) -> None:
-        try:
-            key = Secret(api_key)
-        except InvalidKey as error:
-            raise InvalidArgument(f"{name}: {error.message}") from None
-        header = ("authorization", "Bearer ")
-        self._api = JsonApi(name, base_url, key_header=header, api_key=key, timeout=timeout, max_answer=MAX_ANSWER)
-        if self._api.has_password:
-            raise InvalidArgument(f"{name}: base_url is http(s)://host[:port][/path], without a password")
-
-    def __repr__(self) -> str:
-        return f"ChatApi({self._api.who!r})"
-
-    def post(self, path: str, body: Mapping[str, Any], *, deadline: float | None = None) -> Any:
-        """The parsed answer to a JSON body."""
-        with _as_chat_error():
-            return self._api.post(path, body, deadline=deadline)
-
-    def lines(self, path: str, body: Mapping[str, Any], *, deadline: float | None = None) -> Iterator[str]:
-        """The lines of a streamed answer as they come; see `JsonApi.lines`."""
-        with _as_chat_error():
-            yield from self._api.lines(path, body, deadline=deadline)
-
-    def close(self) -> None:
-        """Closes the connections; the next request opens new ones."""
-        self._api.close()
-
-
 @contextmanager
 def _as_chat_error() -> Iterator[None]:
     try:
@@ -64,7 +29,11 @@ def _as_chat_error() -> Iterator[None]:
 
 
 class HttpChat:
-    """What the chat models behind an HTTP API share; a subclass knows the wire format."""
+    """What the chat models behind an HTTP API share; a subclass knows the wire format. Safe from several threads.
+
+    Raises only ChatError; its `details["cause"]` says what went wrong: INVALID_KEY, MODEL_UNKNOWN, RATE_LIMITED,
+    TIMEOUT, PROVIDER_UNAVAILABLE, MALFORMED_ANSWER, REFUSED. The key is in no message and no repr.
+    """
 
     provider = ""
     example = "qwen-flash"
@@ -73,7 +42,16 @@ class HttpChat:
         if not model.strip():
             raise InvalidArgument(f"{self.provider}: a chat model is needed, as in {self.example}")
         self._model = model
-        self._api = ChatApi(self.provider, base_url, api_key=api_key, timeout=timeout)
+        try:
+            key = Secret(api_key)
+        except InvalidKey as error:
+            raise InvalidArgument(f"{self.provider}: {error.message}") from None
+        bearer = ("authorization", "Bearer ")
+        self._api = JsonApi(
+            self.provider, base_url, key_header=bearer, api_key=key, timeout=timeout, max_answer=MAX_ANSWER
+        )
+        if self._api.has_password:
+            raise InvalidArgument(f"{self.provider}: base_url is http(s)://host[:port][/path], without a password")
 
     @property
     def id(self) -> str:
@@ -84,16 +62,23 @@ class HttpChat:
         """Closes the connections."""
         self._api.close()
 
-    def _text(self, answer: Any, *path: str | int) -> str:
-        """The text that stands at a path in an answer."""
+    def _post(self, path: str, body: Mapping[str, Any], deadline: float | None, *text: str | int) -> str:
+        """The text that stands in the answer to a body, below these keys."""
+        with _as_chat_error():
+            answer = self._api.post(path, body, deadline=deadline)
         try:
-            for step in path:
+            for step in text:
                 answer = answer[step]
         except (KeyError, IndexError, TypeError):
             answer = None
         if not isinstance(answer, str) or not answer.strip():
             raise ChatError(f"{self.id}: the answer has no text", details={"cause": "MALFORMED_ANSWER"})
         return answer
+
+    def _lines(self, path: str, body: Mapping[str, Any], deadline: float | None) -> Iterator[str]:
+        """The lines of a streamed answer as they come; see `JsonApi.lines`."""
+        with _as_chat_error():
+            yield from self._api.lines(path, body, deadline=deadline)
 
     def _event(self, line: str) -> dict[str, Any]:
         """One piece of a streamed answer."""

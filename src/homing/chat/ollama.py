@@ -39,11 +39,11 @@ class OllamaLLM(HttpChat):
         body = self._body(messages, stream=False)
         if schema is not None:
             body["format"] = schema
-        return self._text(self._api.post("api/chat", body, deadline=deadline), "message", "content")
+        return self._post("api/chat", body, deadline, "message", "content")
 
     def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
         """The pieces of the answer as they come (one JSON object per line)."""
-        for line in self._api.lines("api/chat", self._body(messages, stream=True), deadline=deadline):
+        for line in self._lines("api/chat", self._body(messages, stream=True), deadline):
             event = self._event(line)
             try:
                 piece = str(event.get("message", {}).get("content") or "")

@@ -46,7 +46,7 @@ class OpenAILLM(HttpChat):
 
     def stream(self, messages: Sequence[Message], *, deadline: float | None = None) -> Iterator[str]:
         """The pieces of the first choice as they come (server-sent events)."""
-        for line in self._api.lines("chat/completions", {**self._body(messages), "stream": True}, deadline=deadline):
+        for line in self._lines("chat/completions", {**self._body(messages), "stream": True}, deadline):
             # Lines that begin otherwise are comments and event names; servers send them to keep the connection alive.
             if not line.startswith("data:"):
                 continue
@@ -65,8 +65,7 @@ class OpenAILLM(HttpChat):
         body = self._body(messages)
         if form is not None:
             body["response_format"] = form
-        answer = self._api.post("chat/completions", body, deadline=deadline)
-        return self._text(answer, "choices", 0, "message", "content")
+        return self._post("chat/completions", body, deadline, "choices", 0, "message", "content")
 
     def _piece(self, data: str) -> str:
         """The text that one event brings; empty for those that bring none (a role, a count of tokens)."""

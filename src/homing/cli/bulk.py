@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Answer, answers, required
-from homing.cli.output import counted, progress, say
+from homing.cli.output import progress, say
 
 if TYPE_CHECKING:
     from homing.bulk import Workers
@@ -48,12 +48,12 @@ def run_bulk(
         pool.close()
 
     def show() -> None:
-        say(f"{counted(done.rows, 'row')}: {done.embedded} embedded and written, {done.unchanged} there already")
+        say("{one.rows:#row}: {one.embedded} embedded and written, {one.unchanged} there already", one=done)
         if done.waiting:
-            say(f"{counted(done.waiting, 'text')} wait for a vector: the model failed")
+            say("{count:#text} without a vector: the model failed", count=done.waiting)
         for one in done.named:
-            say(f"passed over: {one}")
+            say("passed over: {one}", one=one)
         if done.unreadable > len(done.named):
-            say(f"and {done.unreadable - len(done.named)} more")
+            say("and {count} more", count=done.unreadable - len(done.named))
 
     return Answer(done, show, exit_code=1 if done.unreadable else 0)

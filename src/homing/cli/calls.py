@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from homing.cli.language import reads_chinese, text
 from homing.cli.output import print_json, progress
 from homing.errors import InvalidArgument, ModelNotReady
 
@@ -125,7 +126,7 @@ def checked(kind: type[T], **given: Any) -> T:
         return kind(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         problems = error.errors(include_url=False)
-        raise InvalidArgument("; ".join(_problem(one) for one in problems)) from None
+        raise InvalidArgument(text("; ").join(_problem(one) for one in problems)) from None
 
 
 def nothing() -> Nothing:
@@ -137,16 +138,16 @@ def nothing() -> Nothing:
 
 def piped(instead: str) -> str:
     """What was piped in. Raises InvalidArgument where nothing was: on a terminal nobody knows that it is waited for."""
-    text = "" if sys.stdin.isatty() else sys.stdin.read()
-    if not text:
-        raise InvalidArgument(f"there is no text; {instead}, or pipe it in")
-    return text
+    given = "" if sys.stdin.isatty() else sys.stdin.read()
+    if not given:
+        raise InvalidArgument(text("there is no text; {instead}, or pipe it in", instead=text(instead)))
+    return given
 
 
 def required(model: EmbeddingProvider | None) -> EmbeddingProvider:
     """The model that is configured. Raises ModelNotReady where none is."""
     if model is None:
-        raise ModelNotReady("no embedding model is configured; set embedding.provider to `bundled`")
+        raise ModelNotReady(text("no embedding model is configured; set embedding.provider to `bundled`"))
     return model
 
 
@@ -155,7 +156,7 @@ def mode_of(name: str) -> Mode:
     match name:
         case "hybrid" | "semantic" | "keyword":
             return name
-    raise InvalidArgument(f"there is no mode {name!r}; known: semantic, hybrid, keyword")
+    raise InvalidArgument(text("there is no mode {name!r}; known: semantic, hybrid, keyword", name=name))
 
 
 def embed_waiting(pending: Callable[[], int], flush: Callable[[], object]) -> int:
@@ -176,8 +177,10 @@ def _problem(error: Any) -> str:
     name = str(error["loc"][0]).replace("_", " ")
     context = error.get("ctx", {})
     if error["type"] == "string_too_short" or context.get("pattern") == NOT_BLANK:
-        return f"the {name} is empty"
+        return text("the {name} is empty", name=text(name))
     if error["type"] == "literal_error":
-        known = re.findall(r"'([^']*)'", context["expected"])
-        return f"there is no {name.removesuffix('s')} {error['input']!r}; known: {', '.join(known)}"
-    return f"{name} {problem(error).en}"
+        known = ", ".join(re.findall(r"'([^']*)'", context["expected"]))
+        named = text(name.removesuffix("s"))
+        return text("there is no {name} {given!r}; known: {known}", name=named, given=error["input"], known=known)
+    wrong = problem(error)
+    return f"{text(name)} {wrong.zh if reads_chinese() else wrong.en}"

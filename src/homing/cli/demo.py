@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homing.cli.calls import Answer, Data, answers, checked
+from homing.cli.language import text
 from homing.cli.lazy import devices, documents, memory, reports, skills
-from homing.cli.output import console, excerpt, progress, score_text
+from homing.cli.output import console, excerpt, in_language, progress, say, score_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -57,8 +58,6 @@ def run_demo(data: Data = None) -> Answer:
     from homing.config import Settings, load
 
     folder = data or _own_folder(load().settings.models.expanduser().parent / FOLDER)
-    if data is None:
-        _begin_anew_where_too_old(folder)
     page = f"homing serve --open --data {shlex.quote(str(folder))}"
     # Examples belong into a folder of their own, never into the store or before the model that somebody set up.
     with progress("A tour on example data") as step, open_app(folder, settings=Settings()) as app:
@@ -76,27 +75,14 @@ def _own_folder(wanted: Path) -> Path:
     return wanted
 
 
-def _begin_anew_where_too_old(folder: Path) -> None:
-    """Remove what the tour of an earlier edition left in its own folder: there is nothing of anybody's in it."""
-    from homing.app import open_app
-    from homing.config import Settings
-    from homing.errors import StoreTooOld
-
-    try:
-        with open_app(folder, settings=Settings()) as app:
-            assert app.existing_database is None or app.database
-    except StoreTooOld:
-        shutil.rmtree(folder)
-
-
 def _take_tour(app: Homing, page: str) -> Tour:
     """Fill the data folder with the examples and ask about them. Taken twice, it finds everything as it was."""
     from homing.operations import Call
 
     started, call = time.perf_counter(), Call(app, app)
     edit = _write(app)
-    for collection, entry_id, text in MEMORIES:
-        app.memory.remember(collection, text, entry_id=entry_id)
+    for collection, entry_id, fact in MEMORIES:
+        app.memory.remember(collection, fact, entry_id=entry_id)
     app.devices.load(EXAMPLES / "home.json")
     spoken = {sentence: devices.ask_devices(call, checked(devices.DeviceAsk, text=sentence)) for sentence in SPOKEN}
     app.engine.flush()
@@ -120,8 +106,8 @@ def _write(app: Homing) -> Edit:
     story = library.pop(CHAPTER)
     app.documents.save(STORY, CHAPTER, story)
     edit = app.documents.save(STORY, CHAPTER, story.replace(*EDITED))
-    for name, text in library.items():
-        app.documents.save(NOTES, name, text)
+    for name, written in library.items():
+        app.documents.save(NOTES, name, written)
     paragraphs = len(edit.changed) + len(edit.unchanged) + len(edit.moved)
     return reports.Edit(paragraphs=paragraphs, embedded=len(edit.changed))
 
@@ -162,26 +148,25 @@ def _show(tour: Tour, out: Console) -> None:
         # Answers stand to the right of the number of their heading.
         out.print(Padding(_table(rows), (0, 0, 0, 3)))
 
-    welcome = f" finds the one thing that a request is about. It runs offline, with {tour.model}."
-    out.print(Text.assemble(("Homing", "bold"), welcome))
+    say("Homing finds the one thing that a request is about. It runs offline, with {model}.", model=tour.model)
     chosen = [(query, found.hits[0]) for query, found in tour.skills.items()]
-    part(1, "Skills · 技能", "the SKILL.md that an agent should load", [
+    part(1, text("Skills"), text("the SKILL.md that an agent should load"), [
         [Text(query, "bold"), Text(hit.metadata["name"], "cyan"), score_text(hit.score), Text(hit.text, "dim")]
         for query, hit in chosen
     ])  # fmt: skip
-    passages = [_passage(query, about, tour.answers[query]) for _, query, about in QUESTIONS]
-    passages.append(_passage(WORD, "one word, by keywords only", tour.keyword))
-    part(2, "Documents · 文档", "a story and some notes, by meaning and by words", passages)
-    edit = tour.edit
-    out.print(
-        f"   One sentence of the story was changed: {edit.embedded} of {edit.paragraphs} paragraphs embedded again."
+    passages = [_passage(query, text(about), tour.answers[query]) for _, query, about in QUESTIONS]
+    passages.append(_passage(WORD, text("one word, by keywords only"), tour.keyword))
+    part(2, text("Documents"), text("a story and some notes, by meaning and by words"), passages)
+    say(
+        "   One sentence of the story was changed: {one.embedded} of {one.paragraphs} paragraphs embedded again.",
+        one=tour.edit,
     )
-    degraded = [_passage(WITHOUT_MODEL, "the model was taken away", tour.degraded)]
-    part(3, "Without the model · 模型不可用", "there is still an answer, and it says so", degraded)
+    degraded = [_passage(WITHOUT_MODEL, text("the model was taken away"), tour.degraded)]
+    part(3, text("Without the model"), text("there is still an answer, and it says so"), degraded)
     if tour.degraded.notice is not None:
-        notice = Text(f"{tour.degraded.notice.zh} / {tour.degraded.notice.en}", "yellow")
+        notice = Text(in_language(tour.degraded.notice), "yellow")
         out.print(Padding(notice, (0, 0, 0, 3)))
-    part(4, "Memory · 记忆", "what was said earlier, when it matters", [
+    part(4, text("Memory"), text("what was said earlier, when it matters"), [
         [Text(query, "bold"), Text(hit.metadata["collection"], "cyan"), score_text(hit.score), Text(hit.text)]
         for query, found in tour.recalled.items() for hit in found.hits
     ])  # fmt: skip
@@ -191,12 +176,12 @@ def _show(tour: Tour, out: Console) -> None:
         commands = ", ".join(dict.fromkeys(command for command in meant.values() if command))
         named = Text("、".join(meant), "cyan") if meant else Text(answer.question, "yellow")
         spoken.append([Text(sentence, "bold"), Text(commands or "–"), "", named])
-    part(5, "Home · 家", "the devices that a sentence means, or a question to the speaker", spoken)
+    part(5, text("Home"), text("the devices that a sentence means, or a question to the speaker"), spoken)
     out.print()
-    out.print(f"The tour took {tour.seconds:.1f} s. See it in the browser:")
+    say("The tour took {seconds:.1f} s. See it in the browser:", seconds=tour.seconds)
     out.print(Text(f"   {tour.page}", "bold green"), soft_wrap=True)
-    out.print('Or search your own notes:  homing search "孤独的感觉" path/to/notes', markup=False)
-    out.print("The guide begins with:     homing docs", markup=False)
+    say('Or search your own notes:  homing search "孤独的感觉" path/to/notes')
+    say("The guide begins with:     homing docs")
 
 
 def _table(rows: list[list[RenderableType]]) -> Table:
@@ -222,9 +207,9 @@ def _passage(query: str, about: str, found: SearchOut) -> list[RenderableType]:
     from rich.text import Text
 
     hit = found.hits[0] if found.hits else None
-    passage = Text("nothing found", "dim") if hit is None else excerpt(hit, 72)
+    passage = Text(text("nothing found"), "dim") if hit is None else excerpt(hit, 72)
     if hit is not None:
         passage.append(f"  {hit.metadata['document_id']}", "cyan")
-    mode = Text(found.mode, "yellow" if found.degraded else "dim")
+    mode = Text(text(found.mode), "yellow" if found.degraded else "dim")
     asked = Text.assemble((query, "bold"), "\n", (about, "dim"))
     return [asked, mode, score_text(None if hit is None else hit.score), passage]

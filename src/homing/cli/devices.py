@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homing.cli.calls import Answer, Data, answers, calling, checked, group
+from homing.cli.language import text
 from homing.cli.lazy import devices
-from homing.cli.output import console, counted, print_table, say
+from homing.cli.output import console, print_table, say
 from homing.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
@@ -40,8 +41,11 @@ def load(
 
     def show() -> None:
         counts = {name: len(getattr(changes, name)) for name in ("added", "changed", "removed", "unchanged")}
-        total = counted(len(call.app.devices.home.devices), "device")
-        say(f"{total}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+        say(
+            "{total:#device}: {added} added, {changed} changed, {removed} removed, {unchanged} unchanged",
+            total=len(call.app.devices.home.devices),
+            **counts,
+        )
 
     return Answer(changes, show)
 
@@ -122,7 +126,7 @@ def evaluate_homes(homes: list[Path]) -> Answer:
     from homing.devices.evaluation import evaluate
 
     if not homes:
-        raise InvalidArgument("name the folders of the homes, e.g. homing devices eval homes/villa")
+        raise InvalidArgument(text("name the folders of the homes, e.g. homing devices eval homes/villa"))
     results = [evaluate(home) for home in homes]
 
     def show() -> None:
@@ -134,8 +138,8 @@ def evaluate_homes(homes: list[Path]) -> Answer:
         print_table(("home", "sentences", "exact", "wrong device", "not acted", "right direction", "wrong acts"), rows)
         for one in results:
             for miss in one.misses:
-                meant = f"{list(miss.found)}, expected {list(miss.expected)} {list(miss.hints)}"
-                say(f"{one.name}: {miss.sentence} → {meant}")
+                missed = "{name}: {miss.sentence} → {miss.found}, expected {miss.expected} {miss.hints}"
+                say(missed, name=one.name, miss=miss)
 
     return Answer(results, show)
 
@@ -146,7 +150,7 @@ def _home(home: Path | None, data: Path | None) -> Iterator[DeviceRetriever | Sa
     if home is None:
         with calling(data) as call:
             if not call.app.devices.home.placed:
-                raise NotFound("no home is loaded; load one with `homing devices load FILE`, or pass --home FILE")
+                raise NotFound(text("no home is loaded; load one with `homing devices load FILE`, or pass --home FILE"))
             yield call.app.devices
         return
     from homing.config import load as load_settings
@@ -174,7 +178,8 @@ def _show(answer: DeviceAnswerOut, *, explain: bool) -> None:
 
     out = console()
     if answer.degraded:
-        out.print(Text(f"The model is not available: commands were matched by words only ({answer.reason}).", "yellow"))
+        said = text("The model is not available: commands were matched by words only ({why}).", why=answer.reason)
+        out.print(Text(said, "yellow"))
     for step in answer.steps:
         if explain:
             read = QueryIR.model_validate(step.ir).model_dump(mode="json", exclude_defaults=True, exclude={"raw"})
@@ -187,7 +192,7 @@ def _show(answer: DeviceAnswerOut, *, explain: bool) -> None:
             headings = ("device", "name", "room", "command", "score", "reasons")
             print_table(headings, rows, whole=headings[:5])
         if explain or step.decision in ("confirm", "answer"):
-            out.print(Text(f"{step.decision} ({step.ir['mood']})", "bold"))
+            out.print(Text(f"{text(step.decision)} ({text(step.ir['mood'])})", "bold"))
         if step.question:
             out.print(Text.assemble((f"{step.hint} ", "bold yellow"), step.question))
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from homing.cli.calls import Answer, SearchMode, Weaker, answers, checked, embed_waiting, group, nothing, piped
+from homing.cli.language import text
 from homing.cli.lazy import documents, reports
-from homing.cli.output import counted, in_language, note, print_hits, print_table, progress, say
+from homing.cli.output import confirm, note, print_hits, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 app = group("documents", "Documents, searched by paragraph.")
 
 NOTHING = (
-    "还没有文档；用 homing documents add 项目 文档 文件 添加一篇，或用 homing documents import 项目 文件夹 导入",
     "no documents yet; add one with: homing documents add PROJECT NAME FILE, "
-    "or a folder with: homing documents import PROJECT FOLDER",
+    "or a folder with: homing documents import PROJECT FOLDER"
 )
 
 Project = Annotated[str, typer.Argument(help="The name of the project.")]
@@ -38,15 +37,15 @@ def add(
     file: Annotated[Path | None, typer.Argument(help="The file to read; without it, standard input.")] = None,
 ) -> Answer:
     """Save a document. Only new and changed paragraphs are embedded."""
-    text = piped("name a file after the document") if file is None else _read(call, file)
+    read = piped("name a file after the document") if file is None else _read(call, file)
     saved = documents.save_document(
-        call, checked(documents.DocumentSave, project=project, document=document, text=text)
+        call, checked(documents.DocumentSave, project=project, document=document, text=read)
     )
     left = embed_waiting(call.app.documents.waiting, call.app.documents.flush)
 
     def show() -> None:
         counts = {name: len(getattr(saved, name)) for name in ("changed", "unchanged", "moved", "removed")}
-        say("paragraphs: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+        say("paragraphs: {changed} changed, {unchanged} unchanged, {moved} moved, {removed} removed", **counts)
         _tell_waiting(left)
 
     return Answer(saved, show)
@@ -66,10 +65,16 @@ def import_folder(
     imported = reports.FolderImported(report=report, waiting=embed_waiting(library.waiting, library.flush))
 
     def show() -> None:
-        counts = f"{len(report.documents)} saved, {len(report.unchanged)} unchanged, {len(report.skipped)} skipped"
-        say("\n  ".join([f"documents: {counts}; paragraphs: {report.chunks}", *report.notes]))
+        counts = {name: len(getattr(report, name)) for name in ("documents", "unchanged", "skipped")}
+        say(
+            "documents: {documents} saved, {unchanged} unchanged, {skipped} skipped; paragraphs: {chunks}",
+            chunks=report.chunks,
+            **counts,
+        )
+        for one in report.notes:
+            say("  {one}", one=one)
         for skipped in report.skipped:
-            note(f"  {skipped.path}: {skipped.reason}")
+            note("  {path}: {reason}", path=skipped.path, reason=skipped.reason)
         _tell_waiting(imported.waiting)
 
     return Answer(imported, show)
@@ -85,21 +90,20 @@ def list_documents(
 ) -> Answer:
     """List the projects, or the documents of one."""
 
-    def show(name: str, size: str, rows: Sequence[Any]) -> None:
-        shown = [(one.id, getattr(one, size), one.chunks, one.pending) for one in rows]
-        print_table((name, size, "paragraphs", "without a vector"), shown, empty=NOTHING)
-
     if project is None:
         projects = documents.list_projects(call, nothing())
-        return Answer(projects, lambda: show("project", "documents", projects.projects))
+        rows = [(one.id, one.documents, one.chunks, one.pending) for one in projects.projects]
+        headings = ("project", "documents", "paragraphs", "without a vector")
+        return Answer(projects, lambda: print_table(headings, rows, empty=NOTHING))
     asked = checked(documents.DocumentListing, project=project, limit=limit, offset=offset)
     found = documents.list_documents(call, asked)
 
-    def show_documents() -> None:
+    def show() -> None:
         _check_project(call, project)
-        show("document", "characters", found.documents)
+        rows = [(one.id, one.characters, one.chunks, one.pending) for one in found.documents]
+        print_table(("document", "characters", "paragraphs", "without a vector"), rows)
 
-    return Answer(found, show_documents)
+    return Answer(found, show)
 
 
 @app.command()
@@ -119,7 +123,7 @@ def show(
 
     def show() -> None:
         for one in parts.chunks:
-            waits = "  (waiting for its vector)" if one.pending else ""
+            waits = f"  ({text('waiting for its vector')})" if one.pending else ""
             typer.echo(f"{one.id}  {one.start_offset}-{one.end_offset}{waits}\n    {' '.join(one.text.split())}")
 
     return Answer(parts, show)
@@ -147,7 +151,7 @@ def search(
         print_hits(
             found,
             lambda hit: f"{hit.metadata['document_id']} {hit.metadata['start_offset']}",
-            "没有找到相关的段落 / No matching paragraphs.",
+            "No matching paragraphs.",
         )
 
     return Answer(found, show)
@@ -162,7 +166,7 @@ def rename(
     found = documents.rename_document(
         call, checked(documents.DocumentRename, project=project, document=document, name=name)
     )
-    return Answer(found, lambda: say(f"{document} is now called {name}"))
+    return Answer(found, lambda: say("{document} is now called {name}", document=document, name=name))
 
 
 @app.command()
@@ -175,7 +179,7 @@ def move(
 ) -> Answer:
     """Move a document to another project. Nothing is embedded again."""
     found = documents.move_document(call, checked(documents.DocumentMove, project=project, document=document, to=to))
-    return Answer(found, lambda: say(f"{document} is now in {to}"))
+    return Answer(found, lambda: say("{document} is now in {to}", document=document, to=to))
 
 
 @app.command()
@@ -192,11 +196,9 @@ def remove(
     else:
         count = _check_project(call, project)
         if not yes:
-            english = f"Delete the project {project} with its {counted(count, 'document')}?"
-            chinese = f"删除项目 {project} 和其中的 {count} 篇文档？"
-            typer.confirm(in_language(chinese, english), abort=True, err=True)
+            confirm("Delete the project {project} with its {count:#document}?", project=project, count=count)
         done = documents.delete_project(call, checked(documents.OfProject, project=project))
-    return Answer(done, lambda: say(f"{done.deleted} removed"))
+    return Answer(done, lambda: say("{count} removed", count=done.deleted))
 
 
 @app.command()
@@ -215,8 +217,9 @@ def reindex(
 
     def show() -> None:
         say(
-            f"{counted(done.chunks, 'paragraph')} in {counted(done.documents, 'document')}: "
-            f"{done.embedded} embedded, {done.repaired} of them damaged before; {done.removed} leftovers removed"
+            "{done.chunks:#paragraph} in {done.documents:#document}: {done.embedded} embedded, "
+            "{done.repaired} of them damaged before; {done.removed} leftovers removed",
+            done=done,
         )
         _tell_waiting(done.waiting)
 
@@ -233,10 +236,10 @@ def _check_project(call: Call, project: str) -> int:
     """How many documents a project has. Where a name is typed, a project without any is a typing error."""
     found = call.app.documents.documents(project)
     if not found:
-        raise NotFound(f"there is no project {project!r}; `homing documents list` shows the projects")
+        raise NotFound(text("there is no project {name!r}; `homing documents list` shows the projects", name=project))
     return len(found)
 
 
 def _tell_waiting(left: int) -> None:
     if left:
-        note(f"{counted(left, 'paragraph')} without a vector yet, found by words only (homing documents reindex)")
+        note("{left:#paragraph} without a vector yet, found by words only (homing documents reindex)", left=left)

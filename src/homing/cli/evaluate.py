@@ -11,7 +11,8 @@ import typer
 
 from homing.cli.calls import Answer, answers, mode_of, required
 from homing.cli.devices import evaluate_homes
-from homing.cli.output import console, counted, progress, say
+from homing.cli.language import text
+from homing.cli.output import console, progress, say
 from homing.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def evaluate(
 
         def announce(label: str) -> Progress:
             shown.close()
-            return shown.enter_context(progress(label))
+            doing, _, name = label.partition(" ")
+            return shown.enter_context(progress("{doing} {name}", doing=text(doing), name=name))
 
         configurations = _configurations(app, weights or [], k or [], mode or [], min_score, all_weights=sweep)
         result = compare(
@@ -92,7 +94,7 @@ def evaluate(
     def show() -> None:
         _show(result, console())
         if kept is not None:
-            say(f"saved as {kept}")
+            say("saved as {name}", name=kept)
 
     return Answer(result, show, exit_code=0 if result.passed else 1)
 
@@ -125,16 +127,18 @@ def _configurations(
     # One leg alone is the same with every k.
     named = {one.name: one for one in chosen if not modes or one.mode in modes}
     if not named:
-        raise InvalidArgument(f"these weights leave nothing to compare in the mode {', '.join(modes)}")
+        left = ", ".join(modes)
+        raise InvalidArgument(text("these weights leave nothing to compare in the mode {modes}", modes=left))
     return list(named.values())
 
 
-def _weights(text: str) -> tuple[float, float]:
+def _weights(given: str) -> tuple[float, float]:
     try:
-        vector, keyword = text.split(":")
+        vector, keyword = given.split(":")
         return float(vector), float(keyword)
     except ValueError:
-        raise InvalidArgument(f"weights are written vector:keyword, e.g. 0.7:0.3; got {text!r}") from None
+        said = text("weights are written vector:keyword, e.g. 0.7:0.3; got {given!r}", given=given)
+        raise InvalidArgument(said) from None
 
 
 def _show(result: Evaluation, out: Console) -> None:
@@ -142,27 +146,27 @@ def _show(result: Evaluation, out: Console) -> None:
     from rich.text import Text
 
     for one in result.sets:
-        languages = ", ".join(f"{count} {language}" for language, count in sorted(one.languages.items()))
-        message = f"{counted(one.documents, 'document')}, {counted(one.questions, 'question')} ({languages})"
-        silent = f", {one.unanswerable} of them without an answer" if one.unanswerable else ""
-        out.print(Text.assemble((one.name, "bold"), f"  {message}{silent}"))
+        spoken = ", ".join(f"{count} {language}" for language, count in sorted(one.languages.items()))
+        message = text("{one.documents:#document}, {one.questions:#question} ({spoken})", one=one, spoken=spoken)
+        if one.unanswerable:
+            message += text(", {count} of them without an answer", count=one.unanswerable)
+        out.print(Text.assemble((one.name, "bold"), f"  {message}"))
         if one.missing:
-            out.print(Text(f"{one.missing} relevant documents are not in the corpus", "yellow"))
+            out.print(Text(text("{count} relevant documents are not in the corpus", count=one.missing), "yellow"))
         rows = [row for row in result.rows if row.set == one.name]
         out.print(_figures(rows, result, wide=out.width >= 100))
         for model in result.models:
             swept = [row for row in rows if row.model == model]
             if len({row.vector_weight for row in swept}) > 4:
                 out.print(_over_weights(swept, model))
-        _print_abstention(result, one.name, out)
+        _print_abstention(result, one.name)
         _print_latency(result, one.name, out)
         out.print()
     for best in result.best:
-        named = f" with {best.model}" if len(result.models) > 1 else ""
+        named = f" · {best.model}" if len(result.models) > 1 else ""
         out.print(
             Text.assemble(
-                "best of ",
-                (best.set, "bold"),
+                (text("best of {set}", set=best.set), "bold"),
                 f": {best.configuration}{named}, ",
                 (f"nDCG@10 {best.ndcg_10:.3f}", "bold green"),
             )
@@ -195,10 +199,10 @@ def _figures(rows: Sequence[Row], result: Evaluation, *, wide: bool) -> Table:
 
     table = Table(box=None, padding=(0, 1))
     if len(result.models) > 1:
-        table.add_column("model", no_wrap=True)
-    for heading in ("fusion", "language"):
+        table.add_column(text("model"), no_wrap=True)
+    for heading in (text("fusion"), text("language")):
         table.add_column(heading, no_wrap=True)
-    for heading in ("questions", "R@1", "R@5", "R@10", "nDCG", "MRR"):
+    for heading in (text("questions"), "R@1", "R@5", "R@10", "nDCG", "MRR"):
         table.add_column(heading, justify="right", no_wrap=True)
     if wide:
         table.add_column("nDCG@10", no_wrap=True, min_width=WIDTH)
@@ -225,26 +229,30 @@ def _over_weights(rows: Sequence[Row], model: str) -> Text:
     """nDCG@10 from keywords alone to vectors alone, one line for each language."""
     from rich.text import Text
 
-    chart = Text(f"nDCG@10 from keywords alone (left) to vectors alone (right), {model}\n", "dim")
+    title = text("nDCG@10 from keywords alone (left) to vectors alone (right), {model}", model=model)
+    chart = Text(f"{title}\n", "dim")
     for language in dict.fromkeys(row.language for row in rows if row.kept is not None):
         swept = sorted((row for row in rows if row.language == language), key=lambda row: row.vector_weight)
         best = max(swept, key=lambda row: row.ndcg_10)
         chart.append(f"{language:>6} ", COLOURS[language])
         chart.append(line([row.ndcg_10 for row in swept]), COLOURS[language])
-        chart.append(f"  best {best.ndcg_10:.3f} at {best.vector_weight:g}/{best.keyword_weight:g}\n")
+        said = text("best {one.ndcg_10:.3f} at {one.vector_weight:g}/{one.keyword_weight:g}", one=best)
+        chart.append(f"  {said}\n")
     return chart
 
 
-def _print_abstention(result: Evaluation, name: str, out: Console) -> None:
+def _print_abstention(result: Evaluation, name: str) -> None:
     for model in result.models:
         swept = [one for one in result.thresholds if (one.set, one.model) == (name, model)]
         if not swept:
             continue
         best = max(swept, key=lambda one: (one.abstained + one.kept, -abs(one.threshold - result.threshold)))
         at = min(swept, key=lambda one: abs(one.threshold - result.threshold))
-        out.print(
-            f"abstaining below {at.threshold:g}: silent on {at.abstained:.0%} of the questions without an answer, "
-            f"answers {at.kept:.0%} of the others; best at {best.threshold:g} ({best.abstained:.0%}, {best.kept:.0%})"
+        say(
+            "abstaining below {at.threshold:g}: silent on {at.abstained:.0%} of the questions without an answer, "
+            "answers {at.kept:.0%} of the others; best at {best.threshold:g} ({best.abstained:.0%}, {best.kept:.0%})",
+            at=at,
+            best=best,
         )
 
 
@@ -253,6 +261,6 @@ def _print_latency(result: Evaluation, name: str, out: Console) -> None:
 
     for model in result.models:
         times = [one for one in result.latency if (one.set, one.model) == (name, model)]
-        message = ", ".join(f"{one.mode} {one.p50_ms:.1f} (p95 {one.p95_ms:.1f})" for one in times)
+        message = ", ".join(f"{text(one.mode)} {one.p50_ms:.1f} (p95 {one.p95_ms:.1f})" for one in times)
         if message:
-            out.print(Text(f"search latency in ms with {model}: {message}", "dim"))
+            out.print(Text(text("search latency in ms with {model}: {times}", model=model, times=message), "dim"))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Answer, Question, answers, checked, group, nothing
+from homing.cli.language import text
 from homing.cli.lazy import knowledge, reports
-from homing.cli.output import counted, note, print_error, print_hits, print_table, progress, say
+from homing.cli.output import note, print_error, print_hits, print_table, progress, say
 from homing.errors import HomingError
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 
 app = group("knowledge", "A knowledge base of files: upload, search, list, delete.")
 
-NOTHING = (
-    "还没有文件；用 homing knowledge upload 文件 上传",
-    "no files yet; add some with: homing knowledge upload FILE",
-)
+NOTHING = "no files yet; add some with: homing knowledge upload FILE"
 
 User = Annotated[str | None, typer.Option("--user", help="Whose files; without it, yours.")]
 
@@ -44,7 +42,7 @@ def upload(
     base = call.app.knowledge(user)
     for file in files:
         try:
-            with progress(f"Embedding {file.name}") as step:
+            with progress("Embedding {name}", name=file.name) as step:
                 done.append(knowledge.uploaded_out(base.upload(file, progress=step)))
         except HomingError as refusal:
             failed.append(refusal)
@@ -80,7 +78,7 @@ def search(
 
     if prompt:
         return Answer(found, lambda: typer.echo(found.prompt))
-    return Answer(found, lambda: print_hits(found, place, "暂无相关参考资料 / Nothing relevant in the files."))
+    return Answer(found, lambda: print_hits(found, place, "Nothing relevant in the files."))
 
 
 @app.command(name="list")
@@ -89,7 +87,13 @@ def list_files(call: Call, user: User = None) -> Answer:
     """List the files."""
     found = knowledge.list_files(_by(call, user), nothing())
     rows = [
-        (one.file_name, one.format, f"{one.characters:,}", one.chunks, "meaning, words" if one.embedded else "words")
+        (
+            one.file_name,
+            one.format,
+            f"{one.characters:,}",
+            one.chunks,
+            text("meaning, words" if one.embedded else "words"),
+        )
         for one in found.files
     ]
     headings = ("file", "format", "characters", "passages", "found by")
@@ -104,7 +108,7 @@ def embed(call: Call, user: User = None) -> Answer:
     with progress("Embedding") as step:
         embedded = base.embed_waiting(progress=step)
     done = reports.FilesEmbedded(embedded=embedded, waiting=sum(not one.embedded for one in base.list()))
-    return Answer(done, lambda: say(f"{counted(embedded, 'file')} embedded, {done.waiting} still waiting"))
+    return Answer(done, lambda: say("{one.embedded:#file} embedded, {one.waiting} still waiting", one=done))
 
 
 @app.command()
@@ -116,7 +120,7 @@ def delete(
 ) -> Answer:
     """Delete a file and all of its passages."""
     gone = knowledge.delete_file(_by(call, user), checked(knowledge.OfFile, file_name=name))
-    return Answer(gone, lambda: say(f"{gone.file_name} deleted"))
+    return Answer(gone, lambda: say("{name} deleted", name=gone.file_name))
 
 
 def _by(call: Call, user: str | None) -> Call:
@@ -126,10 +130,11 @@ def _by(call: Call, user: str | None) -> Call:
 def _tell(done: FileUploaded) -> None:
     file = done.file
     if done.unchanged:
-        say(f"{file.file_name} is already there, unchanged")
+        say("{name} is already there, unchanged", name=file.file_name)
     else:
-        waits = "" if file.embedded else "; no model is available, so words find them for now (homing knowledge embed)"
-        passages = counted(file.chunks, "passage")
-        say(f"{file.file_name} {'replaced' if done.replaced else 'uploaded'}, {passages}{waits}")
+        said = "{name} replaced, {count:#passage}" if done.replaced else "{name} uploaded, {count:#passage}"
+        say(said, name=file.file_name, count=file.chunks)
+        if not file.embedded:
+            say("no model is available, so words find them for now (homing knowledge embed)")
     for one in done.notes:
-        note(f"  {one}")
+        note("  {one}", one=one)

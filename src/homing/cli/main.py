@@ -2,60 +2,88 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import os
+import shlex
 import sys
-from typing import Annotated, Any
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homing.cli import (
-    bulk,
-    demo,
-    devices,
-    documents,
-    evaluate,
-    guide,
-    knowledge,
-    memory,
-    models,
-    search,
-    servers,
-    skills,
-    upkeep,
-    worker,
-)  # fmt: skip
-from homing.cli.output import exit_code, print_error, reads_chinese, write_anything
+from homing.cli.language import reads_chinese, text
+from homing.cli.output import exit_code, print_error, write_anything
 from homing.errors import HomingError, InvalidArgument
+
+if TYPE_CHECKING:
+    app: typer.Typer
 
 ABOUT = "One retrieval engine for agents and apps: bilingual (中文 / English), offline by default."
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What is raised where the command line is wrong; Typer has no public name for it."""
+COMMANDS = {
+    "search": "search:search",
+    "embed": "search:embed_texts",
+    "eval": "evaluate:evaluate",
+    "doctor": "upkeep:run_doctor",
+    "where": "upkeep:where",
+    "repair": "upkeep:run_repair",
+    "bulk": "bulk:run_bulk",
+    "backup": "upkeep:run_backup",
+    "restore": "upkeep:run_restore",
+    "demo": "demo:run_demo",
+    "serve": "servers:run_server",
+    "worker": "worker:run_worker",
+    "docs": "guide:show_guide",
+    "skills": "skills:app",
+    "devices": "devices:app",
+    "memory": "memory:app",
+    "documents": "documents:app",
+    "knowledge": "knowledge:app",
+    "models": "models:app",
+    "providers": "models:providers",
+    "store": "upkeep:store",
+    "postgres": "upkeep:postgres",
+    "ipc": "servers:ipc",
+    "mcp": "servers:mcp",
+    "tokens": "servers:tokens",
+    "config": "upkeep:config",
+}
+"""Where each command and each group of commands is, in the order of the help."""
+SERVERS = frozenset({"serve", "worker", "ipc", "mcp"})
+OBJECTS_BETWEEN_COLLECTIONS = 200_000
+"""A command that ends soon leaves few cycles; to look for them as often as Python does is a tenth of its start."""
 
-app = typer.Typer(
-    name="homing",
-    help=ABOUT,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(name="search")(search.search)
-app.command(name="embed")(search.embed_texts)
-app.command(name="eval")(evaluate.evaluate)
-app.command(name="doctor")(upkeep.run_doctor)
-app.command(name="where")(upkeep.where)
-app.command(name="repair")(upkeep.run_repair)
-app.command(name="bulk")(bulk.run_bulk)
-app.command(name="backup")(upkeep.run_backup)
-app.command(name="restore")(upkeep.run_restore)
-app.command(name="demo")(demo.run_demo)
-app.command(name="serve")(servers.run_server)
-app.command(name="worker")(worker.run_worker)
-app.command(name="docs")(guide.show_guide)
-for part in (skills, devices, memory, documents, knowledge, models):
-    app.add_typer(part.app)
-for group in (models.providers, upkeep.store, upkeep.postgres, servers.ipc, servers.mcp, servers.tokens, upkeep.config):
-    app.add_typer(group)
+
+def shell(only: str | None = None) -> typer.Typer:
+    """All commands, or one command or group of them: to build the others takes as long as to start without them."""
+    made = typer.Typer(
+        name="homing",
+        help=ABOUT,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(help=ABOUT)(options)
+    for name, place in COMMANDS.items():
+        if only in (None, name):
+            module, _, attribute = place.partition(":")
+            found = getattr(import_module(f"homing.cli.{module}"), attribute)
+            if isinstance(found, typer.Typer):
+                made.add_typer(found)
+            else:
+                made.command(name=name)(found)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """`app` is all of the shell, built when it is first asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, shell())
 
 
 def print_version(asked: bool) -> None:
@@ -67,7 +95,6 @@ def print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(help=ABOUT)
 def options(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, to standard error.")] = False,
     version: Annotated[
@@ -80,10 +107,15 @@ def options(
 
 def run() -> None:
     """The entry point of the `homing` command."""
+    asked = next((one for one in sys.argv[1:] if not one.startswith("-")), None)
+    if asked not in SERVERS:
+        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+        # To look for plugins, pydantic reads about every package that is installed.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     write_anything()
     as_json = "--json" in sys.argv
     try:
-        sys.exit(app(prog_name="homing", standalone_mode=False) or 0)
+        sys.exit(shell(asked if asked in COMMANDS else None)(prog_name="homing", standalone_mode=False) or 0)
     except HomingError as error:
         print_error(error, as_json=as_json)
         sys.exit(exit_code(error))
@@ -91,7 +123,7 @@ def run() -> None:
         _print_usage_error(error, as_json=as_json)
         sys.exit(error.exit_code)
     except typer.Abort:
-        typer.echo("\n已取消。" if reads_chinese() else "\nCancelled.", err=True)
+        typer.echo(f"\n{text('Cancelled.')}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -101,7 +133,11 @@ def _print_usage_error(error: Any, *, as_json: bool) -> None:
     """What is wrong with the command line, in the language of the user."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
-    elif as_json:
+        return
+    if error.ctx is not None and error.ctx.command_path == "homing docs":
+        meant = f"homing documents {shlex.join(sys.argv[2:])}"
+        error = UsageError(text("`homing docs` shows the guide; for documents write: {meant}", meant=meant))
+    if as_json:
         print_error(InvalidArgument(error.format_message()), as_json=True)
     elif reads_chinese():
         if error.ctx is not None:
@@ -121,13 +157,17 @@ def _in_chinese(error: Any) -> str:
         case "MissingParameter":
             return f"缺少{'选项' if name.startswith('-') else '参数'} {name}。"
         case "NoSuchOption":
-            close = f"是不是想用 {'、'.join(sorted(error.possibilities))}？" if error.possibilities else ""
-            return f"没有 {name} 这个选项。{close}"
+            return f"没有 {name} 这个选项。{_perhaps(sorted(error.possibilities or ()))}"
         case "BadOptionUsage":
             return f"选项 {name} 后面少了它的值。"
         case "BadParameter":
             kind = "应为整数" if "integer" in message else "应为数字" if "number" in message else message
             return f"{name} 的值不对：{kind}。"
     if message.startswith("No such command"):
-        return f"没有 {message.split(chr(39))[1]} 这个命令。"
+        name, *close = message.split("'")[1::2]
+        return f"没有 {name} 这个命令。{_perhaps(close)}"
     return f"多余的参数：{message.rpartition('(')[2].rstrip(')')}。" if "extra argument" in message else message
+
+
+def _perhaps(names: Sequence[str]) -> str:
+    return f"是不是想用 {'、'.join(names)}？" if names else ""

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Answer, Question, SearchMode, Weaker, answers, checked, embed_waiting, group, piped
+from homing.cli.language import text
 from homing.cli.lazy import memory, reports
-from homing.cli.output import counted, in_language, note, print_hits, print_table, progress, say
+from homing.cli.output import confirm, note, print_hits, print_table, progress, say
 from homing.errors import NotFound
 
 if TYPE_CHECKING:
     from homing.operations import Call
+    from homing.operations.hits import HitOut
     from homing.operations.memory import MemoryOut
 
 app = group("memory", "Memory: remember, recall and forget texts.")
 
 MAX_NUMBER = 1_000
 """The last number of the list that `forget` takes."""
-NOTHING = (
-    '还没有记住任何内容；用 homing memory remember "…" 记一条',
-    'nothing is remembered yet; begin with: homing memory remember "…"',
-)
+NOTHING = 'nothing is remembered yet; begin with: homing memory remember "…"'
 COLLECTIONS = "knowledge, observation, reflection or learning"
 Session = Annotated[str | None, typer.Option("--session", help="Only what belongs to this session.")]
 
@@ -42,14 +41,14 @@ def remember(
 ) -> Answer:
     """Remember a text. It can be recalled as soon as the command ends."""
     given = {"collection": collection, "session_key": session, "category": category, "tags": tag, "id": entry_id}
-    said = piped('write it after the command, as in: homing memory remember "…"') if text is None else text
-    entry = memory.remember(call, checked(memory.Remember, text=said, **given))
+    kept = piped('write it after the command, as in: homing memory remember "…"') if text is None else text
+    entry = memory.remember(call, checked(memory.Remember, text=kept, **given))
     left = call.app.engine.close()
 
     def show() -> None:
-        say(f"{entry.collection} {entry.id}")
+        say("{one.collection} {one.id}", one=entry)
         if left:
-            note(f"{counted(left, 'text')} without a vector yet, found by words only (homing memory queue)")
+            note("{left:#text} without a vector yet, found by words only (homing memory queue)", left=left)
 
     return Answer(entry, show)
 
@@ -71,8 +70,11 @@ def recall(
     """Recall what is relevant to a question, the nearest first."""
     given = {"session_key": session, "limit": limit, "max_distance": max_distance, "mode": mode, "weaker": weaker}
     found = memory.recall(call, checked(memory.Recall, query=query, collections=collection, **given))
-    nothing = "没有相关的记忆 / Nothing relevant is remembered."
-    return Answer(found, lambda: print_hits(found, lambda hit: f"{hit.metadata['collection']} {hit.id}", nothing))
+
+    def place(hit: HitOut) -> str:
+        return f"{hit.metadata['collection']} {hit.id}"
+
+    return Answer(found, lambda: print_hits(found, place, "Nothing relevant is remembered."))
 
 
 @app.command(name="list")
@@ -103,7 +105,7 @@ def list_entries(
         print_table([*filled], [*zip(*filled.values(), strict=True)], whole=("#", "id"), empty=NOTHING)
         total = sum(found.counts.values()) if collection is None else found.counts[collection]
         if session is None and offset + len(found.entries) < total:
-            say(f"{len(found.entries)} of {total}; --limit and --offset show the others")
+            say("{shown} of {total}; --limit and --offset show the others", shown=len(found.entries), total=total)
 
     return Answer(found, show)
 
@@ -126,8 +128,9 @@ def forget(
     numbered = _numbered(call, collection, [one for one in ids if one.isdecimal() and len(one) <= len(str(MAX_NUMBER))])
     if numbered and not yes:
         for number, entry in numbered.items():
-            note(f"{number}  {entry.collection}  {' '.join(entry.text.split())[:200]}")
-        typer.confirm(in_language("忘记这些？", "Forget these?"), abort=True, err=True)
+            shown = " ".join(entry.text.split())[:200]
+            note("{number}  {where}  {shown}", number=number, where=entry.collection, shown=shown)
+        confirm("Forget these?")
     forgotten = 0
     for one in asked:
         if one.id in numbered:
@@ -135,8 +138,9 @@ def forget(
         with suppress(NotFound):
             forgotten += memory.forget(call, one).forgotten
     if not forgotten:
-        raise NotFound(f"nothing has the id {', '.join(ids)}; `homing memory list` shows ids and numbers")
-    return Answer(memory.Forgotten(forgotten=forgotten), lambda: say(f"{forgotten} forgotten"))
+        named = ", ".join(ids)
+        raise NotFound(text("nothing has the id {named}; `homing memory list` shows ids and numbers", named=named))
+    return Answer(memory.Forgotten(forgotten=forgotten), lambda: say("{count} forgotten", count=forgotten))
 
 
 def _numbered(call: Call, collection: str | None, numbers: Sequence[str]) -> dict[str, MemoryOut]:
@@ -168,16 +172,17 @@ def queue(
         waits = found.backlog
         if waits.waiting:
             say(
-                f"{waits.waiting} waiting, {waits.failing} of them after a failure; the oldest for {waits.oldest:.0f} s"
+                "{one.waiting} waiting, {one.failing} of them after a failure; the oldest for {one.oldest:.0f} s",
+                one=waits,
             )
         else:
-            say(in_language("没有在等待的文本", "nothing waits for a vector"))
+            say("nothing waits for a vector")
         if retry:
-            say(f"{retried} tried again")
+            say("{count} tried again", count=retried)
         rows = []
         for one in found.dead_letters:
-            text = engine.store.texts(one.collection, [one.id]).get(one.id, "")
-            rows.append((f"{one.collection} {one.id}", one.attempts, one.error, text[:80]))
+            lost = engine.store.texts(one.collection, [one.id]).get(one.id, "")
+            rows.append((f"{one.collection} {one.id}", one.attempts, one.error, lost[:80]))
         if rows:
             print_table(("given up", "attempts", "error", "text"), rows)
             say("`homing memory queue --retry` tries them again")
@@ -193,5 +198,5 @@ def reindex(call: Call) -> Answer:
     with progress("Checking") as step:
         queued = call.app.memory.reindex(step)
     done = reports.MemoryReindexed(queued=queued, waiting=embed_waiting(engine.work.waiting, engine.flush))
-    still = f"{queued} queued, {done.waiting} still waiting" if done.waiting else f"{queued} embedded"
-    return Answer(done, lambda: say(still))
+    said = "{queued} queued, {waiting} still waiting" if done.waiting else "{queued} embedded"
+    return Answer(done, lambda: say(said, queued=queued, waiting=done.waiting))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Answer, answers, checked, group, nothing, required
+from homing.cli.language import text
 from homing.cli.lazy import models_in_use, reports
-from homing.cli.output import counted, note, print_table, progress, say
+from homing.cli.output import note, print_table, progress, say
 from homing.errors import NotFound, hide_passwords
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 app = group("models", "Embedding models: list, add, test and change them.")
 providers = group("providers", "Accounts with model providers.")
 
-NO_PROVIDERS = (
-    "还没有提供商；用 homing providers add 名称 --type openai 添加一个",
-    "no providers yet; add one with: homing providers add NAME --type openai",
-)
+NO_PROVIDERS = "no providers yet; add one with: homing providers add NAME --type openai"
 
 Name = Annotated[str, typer.Argument(help="The name of the model, e.g. text-embedding-3-small.")]
 Provider = Annotated[
@@ -49,7 +47,7 @@ def list_models(call: Call) -> Answer:
     """List the models, and show which one is in use."""
     found = models_in_use.list_models(call, nothing())
     rows = [
-        (one.name, one.provider, one.dimensions or "", "✓" if one.default else "" if one.enabled else "off")
+        (one.name, one.provider, one.dimensions or "", "✓" if one.default else "" if one.enabled else text("off"))
         for one in found.models
     ]
     return Answer(found, lambda: print_table(("model", "provider", "dimensions", "in use"), rows))
@@ -82,7 +80,7 @@ def add(
     except Exception:
         models.config.delete_model(model.id)
         raise
-    return Answer(added, lambda: say(f"added {added.model}; try it with `homing models test {name}`"))
+    return Answer(added, lambda: say("added {one.model}; try it with `homing models test {one.name}`", one=added))
 
 
 @app.command()
@@ -95,7 +93,7 @@ def remove(call: Call, name: Name, provider: Provider = None) -> Answer:
     found = call.app.models.manager.model_registry.find_model(provider, name)
     call.app.models.config.delete_model(found.model.id)
     gone = reports.ModelRemoved(name=name, provider=found.provider.name)
-    return Answer(gone, lambda: say(f"removed {name} of {gone.provider}"))
+    return Answer(gone, lambda: say("removed {one.name} of {one.provider}", one=gone))
 
 
 @app.command(name="test")
@@ -123,10 +121,10 @@ def try_out(
         unrelated=round(score_of(float(rows[0] @ rows[2]), chosen.scale), 3),
     )
     message = (
-        f"{tested.model}: {tested.milliseconds:.0f} ms for a text; “{PROBES[0]}” scores {tested.related:.2f} with "
-        f"“{PROBES[1]}” and {tested.unrelated:.2f} with “{PROBES[2]}”"
+        "{one.model}: {one.milliseconds:.0f} ms for a text; “{probes[0]}” scores {one.related:.2f} with "
+        "“{probes[1]}” and {one.unrelated:.2f} with “{probes[2]}”"
     )
-    return Answer(tested, lambda: say(message))
+    return Answer(tested, lambda: say(message, one=tested, probes=PROBES))
 
 
 @app.command()
@@ -137,10 +135,11 @@ def pull(name: Annotated[str, typer.Argument(help="The name of the model, e.g. a
     from homing.embedders.pull import pull as fetch
 
     folder = load().settings.models.expanduser() / name
-    with progress(f"Downloading {name}") as step:
+    with progress("Downloading {name}", name=name) as step:
         fetch(name, folder, progress=lambda one: step(one.done, one.total or one.done))
     pulled = reports.ModelPulled(name=name, path=str(folder))
-    return Answer(pulled, lambda: say(f"{name} is ready in {folder}; use it with `homing models default {name}`"))
+    message = "{one.name} is ready in {one.path}; use it with `homing models default {one.name}`"
+    return Answer(pulled, lambda: say(message, one=pulled))
 
 
 @app.command()
@@ -165,11 +164,11 @@ def calibrate(
     fitted = fit(call.app.models.adapter(found.model), pairs)
     keep_scale(call.app.models.config, found.model, fitted.scale)
     message = (
-        f"{name}: border {fitted.scale.border:.3f}, steepness {fitted.scale.steepness:.1f}, fitted to {fitted.pairs} "
-        f"pairs; {fitted.related_above:.0%} of the related pairs score above 0.5, {fitted.unrelated_below:.0%} of the "
-        "unrelated ones below"
+        "{name}: border {fit.scale.border:.3f}, steepness {fit.scale.steepness:.1f}, fitted to {fit.pairs} pairs; "
+        "{fit.related_above:.0%} of the related pairs score above 0.5, {fit.unrelated_below:.0%} of the unrelated ones "
+        "below"
     )
-    return Answer(fitted, lambda: say(message))
+    return Answer(fitted, lambda: say(message, name=name, fit=fitted))
 
 
 def _texts(folder: Path) -> list[str]:
@@ -177,13 +176,13 @@ def _texts(folder: Path) -> list[str]:
     from homing.text.decoding import NotText
 
     if not folder.is_dir():
-        raise NotFound(f"there is no folder {folder}; name a folder with .md or .txt files")
+        raise NotFound(text("there is no folder {folder}; name a folder with .md or .txt files", folder=folder))
     texts = []
     for path in text_files(folder):
         try:
             texts.append(read_text(path))
         except (NotText, OSError) as error:
-            note(f"skipped {path}: {error}")
+            note("skipped {path}: {reason}", path=path, reason=error)
     return texts
 
 
@@ -232,7 +231,7 @@ def rollback(call: Call) -> Answer:
 def discard(call: Call) -> Answer:
     """Delete the vectors that were kept for a rollback."""
     done = reports.VectorsDiscarded(discarded=call.app.switch.discard())
-    return Answer(done, lambda: say(f"{counted(done.discarded, 'vector')} deleted"))
+    return Answer(done, lambda: say("{count:#vector} deleted", count=done.discarded))
 
 
 def _embed_again(app: Homing) -> None:
@@ -258,13 +257,16 @@ def _change(call: Call) -> Answer:
 
 
 def _show_change(change: ModelChange) -> None:
-    say(f"model in use: {change.default or 'none (keywords only)'}")
+    say("model in use: {name}", name=change.default or text("none (keywords only)"))
     if change.target and not change.finished:
-        left = "" if change.seconds_left is None else f", about {change.seconds_left:.0f} s left"
-        doing = f"running, {change.done} of {change.total}{left}" if change.running else "stopped"
-        say(f"changing to {change.target}: {doing}{'; ' + change.error if change.error else ''}")
-        if not change.running:
-            say("finish it with `homing models default`")
+        if change.running:
+            say("changing to {one.target}: {one.done} of {one.total}", one=change)
+            if change.seconds_left is not None:
+                say("about {seconds:.0f} s left", seconds=change.seconds_left)
+        else:
+            say("changing to {one.target}: stopped; finish it with `homing models default`", one=change)
+        if change.error:
+            say("{error}", error=change.error)
     rows = []
     for one in change.collections:
         served = next((other.model for other in one.models if other.served), "")
@@ -282,7 +284,10 @@ def list_providers(call: Call) -> Answer:
     The list says whether there is a key, or which environment variable holds it.
     """
     found = [_provider_out(one) for one in call.app.models.providers()]
-    rows = [(one.name, one.type, one.base_url, one.key, "✓" if one.enabled else "") for one in found]
+    rows = [
+        (one.name, one.type, one.base_url, text("set") if one.key == "set" else one.key, "✓" if one.enabled else "")
+        for one in found
+    ]
     headings = ("name", "type", "address", "key", "enabled")
     return Answer(found, lambda: print_table(headings, rows, empty=NO_PROVIDERS))
 
@@ -308,8 +313,8 @@ def add_provider(
     asks = not no_key and kind in set(PROVIDER_TYPES) - {"local", "ollama"}
     key = f"${{{key_variable}}}" if key_variable else _ask_key(name) if asks else ""
     added = _provider_out(call.app.models.config.create_provider(name, kind, api_key=key, base_url=base_url))
-    hint = f"add one of its models with `homing models add MODEL --provider {name}`"
-    return Answer(added, lambda: say(f"added {name}; {hint}"))
+    hint = "added {name}; add one of its models with `homing models add MODEL --provider {name}`"
+    return Answer(added, lambda: say(hint, name=name))
 
 
 @providers.command(name="remove")
@@ -319,12 +324,13 @@ def remove_provider(call: Call, name: Annotated[str, typer.Argument(help="The na
     config = call.app.models.config
     gone = _provider_out(config.get_provider(name))
     config.delete_provider(name)
-    return Answer(gone, lambda: say(f"removed {name}"))
+    return Answer(gone, lambda: say("removed {name}", name=name))
 
 
 def _ask_key(name: str) -> str:
     if sys.stdin.isatty():
-        key: str = typer.prompt(f"API key of {name}", hide_input=True, default="", show_default=False, err=True)
+        asked = text("API key of {name}", name=name)
+        key: str = typer.prompt(asked, hide_input=True, default="", show_default=False, err=True)
         return key
     return sys.stdin.readline().strip()
 
@@ -344,4 +350,4 @@ def set_key(call: Call, name: Annotated[str, typer.Argument(help="The name of th
     It asks for the key, or reads it from standard input. Instead of a key, ${VARIABLE} may be entered.
     """
     changed = _provider_out(call.app.models.config.update_provider(name, api_key=_ask_key(name)))
-    return Answer(changed, lambda: say(f"{name} has a new key"))
+    return Answer(changed, lambda: say("{name} has a new key", name=name))

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from homing.cli.language import reads_chinese, text
 from homing.errors import (
     ConfigError,
     EmbeddingError,
@@ -23,13 +24,14 @@ from homing.errors import (
     Refused,
     StoreError,
 )
-from homing.errors_zh import has_chinese, in_chinese
+from homing.errors_zh import in_chinese
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
     from homing.operations.hits import HitOut, NoticeOut, SearchOut
+    from homing.records import Notice
 
 EXIT_CODES = {
     0: "success",
@@ -66,14 +68,21 @@ def console(*, stderr: bool = False) -> Console:
     return out
 
 
-def say(text: str) -> None:
-    """A line for people on standard output, as it is."""
-    console().print(text, markup=False)
+def say(english: str, /, **values: object) -> None:
+    """A line for people on standard output, in their language."""
+    console().print(text(english, **values), markup=False)
 
 
-def note(text: str) -> None:
+def note(english: str, /, **values: object) -> None:
     """A line beside the answer, on standard error."""
-    console(stderr=True).print(text, markup=False)
+    console(stderr=True).print(text(english, **values), markup=False)
+
+
+def confirm(english: str, /, **values: object) -> None:
+    """Ask, and stop here where the answer is no."""
+    import typer
+
+    typer.confirm(text(english, **values), abort=True, err=True)
 
 
 def print_table(
@@ -81,29 +90,24 @@ def print_table(
     rows: Sequence[Sequence[object]],
     *,
     whole: Sequence[str] = (),
-    empty: tuple[str, str] = ("", ""),
+    empty: str = "",
 ) -> None:
     """Rows under their headings, as they are: nothing is read as markup. The columns in `whole` are never cut off.
 
-    Where there are none, `empty` says in Chinese or in English how to get some.
+    Where there are none, `empty` says how to get some.
     """
-    if not rows and any(empty):
-        say(in_language(*empty))
+    if not rows and empty:
+        say(empty)
         return
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*headings)
+    table = Table(*map(text, headings))
     for column, heading in zip(table.columns, headings, strict=True):
         column.no_wrap, column.overflow = heading in whole, "fold"
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     console().print(table)
-
-
-def counted(number: int, name: str) -> str:
-    """A number of things in English: 1 document, 2 documents."""
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def write_anything() -> None:
@@ -129,27 +133,27 @@ def print_hits(
     print_notice(found.notice)
     print_notice(found.spelling())
     if not found.hits:
-        out.print(nothing)
+        say(nothing)
     for hit in found.hits:
-        waits = "  waiting for its vector" if hit.metadata.get("pending") else ""
+        waits = f"  {text('waiting for its vector')}" if hit.metadata.get("pending") else ""
         out.print(
             Text.assemble((f"{score_text(hit.score):4}  ", "bold green"), (place(hit), "cyan"), (waits, "yellow"))
         )
         out.print(Padding(excerpt(hit, length), INDENT), soft_wrap=False)
         for leg in hit.legs if explain else ():
-            share = "" if leg.share is None else f", weight {leg.weight:g}, share {leg.share:.4f}"
-            out.print(Padding(Text(f"{leg.leg}: rank {leg.rank}, raw {leg.score:.3f}{share}", "dim"), INDENT))
+            why = text("{leg}: rank {rank}, raw {score:.3f}", leg=text(leg.leg), rank=leg.rank, score=leg.score)
+            if leg.share is not None:
+                why += text(", weight {weight:g}, share {share:.4f}", weight=leg.weight, share=leg.share)
+            out.print(Padding(Text(why, "dim"), INDENT))
     print_left_out(found.left_out)
 
 
 def print_left_out(count: int) -> None:
     """How many weaker hits are not shown, and how to see them."""
-    from rich.text import Text
-
     from homing.operations.hits import left_out_text
 
     if count:
-        console().print(Text(f"{left_out_text(count)} (--weaker)", "dim"))
+        console().print(f"{in_language(left_out_text(count))} (--weaker)", style="dim", markup=False)
 
 
 def score_text(score: float | None) -> str:
@@ -158,36 +162,27 @@ def score_text(score: float | None) -> str:
 
 
 def print_notice(notice: NoticeOut | None) -> None:
-    """What a search has to say about itself, in both languages."""
-    from rich.text import Text
-
+    """What a search has to say about itself."""
     if notice is not None:
-        console().print(Text(f"{notice.zh} / {notice.en}", "yellow"))
+        console().print(in_language(notice), style="yellow", markup=False)
 
 
 def excerpt(hit: HitOut, length: int) -> Text:
     """The part of a hit that matched, or its beginning, on one line, with what was asked for highlighted."""
     from rich.text import Text
 
-    text, places = hit.text, hit.spans
+    passage, places = hit.text, hit.spans
     if "snippet" in hit.metadata:
-        text, places = hit.metadata["snippet"], hit.metadata["snippet_highlights"]
-    shown = Text(re.sub(r"\s", " ", text[:length]) + ("…" if len(text) > length else ""))
+        passage, places = hit.metadata["snippet"], hit.metadata["snippet_highlights"]
+    shown = Text(re.sub(r"\s", " ", passage[:length]) + ("…" if len(passage) > length else ""))
     for start, end in places:
         shown.stylize("bold yellow", start, min(end, length))
     return shown
 
 
-def reads_chinese() -> bool:
-    """Whether the user writes Chinese, or has a Chinese machine."""
-    from homing.config import speaks_chinese
-
-    return has_chinese(" ".join(sys.argv[1:])) or speaks_chinese()
-
-
-def in_language(chinese: str, english: str) -> str:
+def in_language(notice: Notice | NoticeOut) -> str:
     """The one of two wordings that the user reads."""
-    return chinese if reads_chinese() else english
+    return notice.zh if reads_chinese() else notice.en
 
 
 def print_error(error: HomingError, *, as_json: bool) -> None:
@@ -207,7 +202,7 @@ def print_error(error: HomingError, *, as_json: bool) -> None:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+def progress(english: str, /, **values: object) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on a terminal; nothing where nobody looks. Call what it yields with (done, total)."""
     out = console(stderr=True)
     if not out.is_terminal:
@@ -217,7 +212,7 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=out, transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(text(english, **values), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 

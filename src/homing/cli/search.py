@@ -23,8 +23,9 @@ from homing.cli.calls import (
     piped,
     required,
 )
+from homing.cli.language import text
 from homing.cli.lazy import reports
-from homing.cli.output import console, counted, in_language, note, print_hits, print_table, progress, say
+from homing.cli.output import console, note, print_hits, print_left_out, print_table, progress, say
 from homing.errors import HomingError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
     from homing.operations.hits import HitOut
 
 
-NOTHING = (
-    "这里还什么都没有；用 homing memory remember、homing documents import 或 homing skills scan 放入内容",
-    "nothing is kept there yet; begin with homing memory remember, homing documents import or homing skills scan",
-)
+NOTHING = "nothing is kept there yet; begin with homing memory remember, homing documents import or homing skills scan"
 
 
 @answers("search_everything", "homing.cli.reports:FolderSearchOut")
@@ -60,10 +58,10 @@ def search(
     only those that changed. Without a folder, skills, documents, memories and devices are searched.
     """
     if not query.strip():
-        raise InvalidArgument('the query is empty; say what to look for, e.g. homing search "孤独的感觉" novels/')
+        raise InvalidArgument(text('the query is empty; say what to look for, e.g. homing search "孤独的感觉" novels/'))
     if folder is None:
         if mode_of(mode) != "hybrid" or min_score is not None:
-            raise InvalidArgument("--mode and --min-score are for a folder; name one, or leave them out")
+            raise InvalidArgument(text("--mode and --min-score are for a folder; name one, or leave them out"))
         return _everything(query, limit, data, weaker=weaker, explain=explain)
     from dataclasses import replace
 
@@ -93,11 +91,12 @@ def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, expl
 
         answered = [group for group in found.groups if group.hits or group.degraded]
         if not answered:
-            say(f"没有找到相关内容 / Nothing found in {call.app.settings.data}.")
+            say("Nothing found in {folder}.", folder=call.app.settings.data)
             if is_empty:
-                say(in_language(*NOTHING))
+                say(NOTHING)
+            print_left_out(sum(group.left_out for group in found.groups))
         for group in answered:
-            console().print(Text(group.source, "bold"))
+            console().print(Text(text(group.source), "bold"))
             print_hits(group, _place, "–", length=240, explain=explain)
 
     return Answer(found, show)
@@ -133,15 +132,18 @@ def _show(found: FolderSearchOut, *, explain: bool) -> None:
 
     index = found.index
     for skipped in index.skipped:
-        note(f"skipped {skipped.path}: {skipped.reason}")
+        note("skipped {path}: {reason}", path=skipped.path, reason=skipped.reason)
 
     def place(hit: HitOut) -> str:
         return f"{hit.metadata['path']}:{hit.metadata['line']}"
 
-    print_hits(found, place, "没有找到相关内容 / Nothing found.", length=240, explain=explain)
-    files = index.added + index.changed + index.unchanged
-    message = (
-        f"{counted(len(found.hits), 'passage')} from {counted(files, 'file')}, {found.mode}, {found.took_ms:.0f} ms"
+    print_hits(found, place, "Nothing found.", length=240, explain=explain)
+    message = text(
+        "{hits:#passage} from {files:#file}, {mode}, {took:.0f} ms",
+        hits=len(found.hits),
+        files=index.added + index.changed + index.unchanged,
+        mode=text(found.mode),
+        took=found.took_ms,
     )
     console().print(Text(message, "dim"))
 
@@ -160,15 +162,15 @@ def embed_texts(
 
     given = texts or [line for line in piped("write texts after the command").splitlines() if line.strip()]
     if not given:
-        raise InvalidArgument("there are only empty lines; give texts as arguments or lines on standard input")
+        raise InvalidArgument(text("there are only empty lines; give texts as arguments or lines on standard input"))
     embedder = required(resolve_embedder(load().settings))
     rows = embedder.embed(given, kind="query" if query else "document")
 
     def show() -> None:
-        say(f"{embedder.id}: cosine (score) of each pair")
+        say("{model}: cosine (score) of each pair", model=embedder.id)
         shown = [
-            [f"{place} {text[:40]}", *(f"{one:.2f} ({score_of(float(one), embedder.scale):.2f})" for one in cosines)]
-            for place, (text, cosines) in enumerate(zip(given, rows @ rows.T, strict=True), start=1)
+            [f"{place} {said[:40]}", *(f"{one:.2f} ({score_of(float(one), embedder.scale):.2f})" for one in cosines)]
+            for place, (said, cosines) in enumerate(zip(given, rows @ rows.T, strict=True), start=1)
         ]
         print_table(["", *map(str, range(1, len(given) + 1))], shown)
 

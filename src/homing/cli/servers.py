@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homing.cli.calls import Answer, Data, Json, answers, calling, group, prints
+from homing.cli.language import text
 from homing.cli.lazy import reports
-from homing.cli.output import console, in_language, note, print_json, print_table, say
+from homing.cli.output import console, note, print_json, print_table, say
 from homing.errors import ConfigError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -31,10 +32,7 @@ ipc = typer.Typer(name="ipc", invoke_without_command=True, rich_markup_mode=None
 mcp = typer.Typer(name="mcp", invoke_without_command=True, rich_markup_mode=None)
 tokens = group("tokens", "Tokens: who may use the server, and for what.")
 
-NO_TOKENS = (
-    "还没有令牌，本机以外无人能访问；用 homing tokens create 创建一个",
-    "no tokens yet, so nobody but this machine is let in; make one with: homing tokens create",
-)
+NO_TOKENS = "no tokens yet, so nobody but this machine is let in; make one with: homing tokens create"
 
 
 @prints("homing.cli.reports:Served")
@@ -76,8 +74,10 @@ def run_server(
     settings = settings if data is None else settings.model_copy(update={"data": data})
     if not settings.server.embed and not is_postgres(settings.database):
         raise ConfigError(
-            "this server keeps everything in a folder, where nobody else embeds; leave --no-embed (server.embed) out, "
-            "or set the store to PostgreSQL"
+            text(
+                "this server keeps everything in a folder, where nobody else embeds; leave --no-embed (server.embed) "
+                "out, or set the store to PostgreSQL"
+            )
         )
 
     def started(app: Homing, address: str) -> None:
@@ -109,7 +109,7 @@ def log_to_stderr(wanted: str) -> None:
     from homing.server import log_lines
 
     if wanted not in ("auto", "json", "text", "none"):
-        raise InvalidArgument(f"there is no log format {wanted!r}; known: auto, json, text, none")
+        raise InvalidArgument(text("there is no log format {name!r}; known: auto, json, text, none", name=wanted))
     as_json = wanted == "json" or (wanted == "auto" and not sys.stderr.isatty())
     log_lines.log_to_stderr(as_json=as_json, level=logging.CRITICAL if wanted == "none" else logging.INFO)
 
@@ -128,14 +128,15 @@ def _served(app: Homing, address: str) -> Served:
 def _greet(served: Served) -> None:
     from rich.panel import Panel
     from rich.table import Table
+    from rich.text import Text
 
     rows = {
-        "page": served.address,
+        text("page"): served.address,
         "API": f"{served.address}docs",
         "MCP": f"{served.address}mcp",
-        "data": served.data,
-        "model": served.model or "none (keywords only)",
-        "access": "with a token" if served.tokens else "from this machine only, without a token",
+        text("data"): served.data,
+        text("model"): served.model or text("none (keywords only)"),
+        text("access"): text("with a token" if served.tokens else "from this machine only, without a token"),
     }
     out = console()
     if not out.is_terminal:
@@ -144,9 +145,9 @@ def _greet(served: Served) -> None:
         return
     table = Table.grid(padding=(0, 2))
     for name, value in rows.items():
-        style = "bold cyan" if name == "page" else ""
-        table.add_row(f"[dim]{name}[/dim]", f"[{style}]{value}[/{style}]" if style else value)
-    out.print(Panel(table, title="[bold]Homing[/bold] 归航", subtitle="[dim]Ctrl-C stops it[/dim]", expand=False))
+        table.add_row(Text(name, "dim"), Text(value, "bold cyan" if value == served.address else ""))
+    stops = Text(text("Ctrl-C stops it"), "dim")
+    out.print(Panel(table, title="[bold]Homing[/bold] 归航", subtitle=stops, expand=False))
 
 
 @ipc.callback()
@@ -258,14 +259,9 @@ def install(
         if only_print:
             console().print(Text.assemble((block.file, "bold"), "\n", (block.text, "cyan")))
         elif block.changed:
-            say(in_language(f"{block.title} 已配置：{block.file}；请重启 {block.title}",
-                    f"{block.title} is set up in {block.file}; restart {block.title}"))  # fmt: skip
+            say("{one.title} is set up in {one.file}; restart {one.title}", one=block)
         else:
-            say(
-                in_language(
-                    f"{block.title} 早已配置好：{block.file}", f"{block.title} is set up already, in {block.file}"
-                )
-            )
+            say("{one.title} is set up already, in {one.file}", one=block)
 
     return Answer([block], show)
 
@@ -274,8 +270,7 @@ def _list_clients(found: Sequence[Block]) -> None:
     home = str(Path.home())
     rows = [(one.client, one.title, "✓" if one.installed else "", one.file.replace(home, "~", 1)) for one in found]
     print_table(("name", "client", "set up", "file"), rows, whole=("name",))
-    say(in_language("homing mcp install 名称 写入配置；加 --print 先看看要写什么",
-            "homing mcp install NAME sets one up; with --print it only shows what it would write"))  # fmt: skip
+    say("homing mcp install NAME sets one up; with --print it only shows what it would write")
 
 
 def started(folder: Path) -> Local:
@@ -296,7 +291,7 @@ def create(
     user: Annotated[str, typer.Option(help="Whose data it gives access to; `owner` owns the data folder.")] = "owner",
     scope: Annotated[str, typer.Option(help="read, write, or admin (also skills and models).")] = "write",
     purpose: Annotated[str, typer.Option("--note", help="What the token is for.")] = "",
-    expires: Annotated[str, typer.Option(help="How long it is valid: 12h, 30d, 52w; empty is for ever.")] = "",
+    expires: Annotated[str, typer.Option(help="How long it is valid: 12h, 30d, 52w; empty means forever.")] = "",
 ) -> Answer:
     """Create a token and show it once. From then on, the server requires one."""
     from homing.operations.operation import SCOPES
@@ -304,7 +299,7 @@ def create(
 
     reach = next((one for one in SCOPES if one == scope), None)
     if reach is None:
-        raise InvalidArgument(f"there is no scope {scope!r}; known: {', '.join(SCOPES)}")
+        raise InvalidArgument(text("there is no scope {name!r}; known: {all}", name=scope, all=", ".join(SCOPES)))
     made = Tokens(call.app.database).create(user, reach, purpose, seconds=_seconds(expires))
     return _created(made)
 
@@ -314,7 +309,7 @@ def create(
 def rotate(
     call: Call, token_id: Annotated[str, typer.Argument(help="The id that `list` shows.", metavar="ID")]
 ) -> Answer:
-    """Give a token a new secret, and its time anew.
+    """Give a token a new secret, and its full time again.
 
     The new secret is shown once, and the old one is worthless from the next request on.
     """
@@ -325,10 +320,11 @@ def rotate(
 
 def _created(made: NewToken) -> Answer:
     def show() -> None:
-        say(made.secret)
+        say("{secret}", secret=made.secret)
         note(
             "The token is not shown again. Send it as `Authorization: Bearer …`; revoke it with "
-            f"`homing tokens revoke {made.token.id}`."
+            "`homing tokens revoke {id}`.",
+            id=made.token.id,
         )
 
     one = made.token
@@ -344,7 +340,7 @@ def _seconds(span: str) -> float | None:
     if not span:
         return None
     if span[-1] not in units or not span[:-1].isdecimal() or not int(span[:-1]):
-        raise InvalidArgument(f"{span!r} is no span of time; write it like 12h, 30d or 52w")
+        raise InvalidArgument(text("{span!r} is no span of time; write it like 12h, 30d or 52w", span=span))
     return float(int(span[:-1]) * units[span[-1]])
 
 
@@ -357,7 +353,7 @@ def list_tokens(call: Call) -> Answer:
     found = Tokens(call.app.database).all()
 
     def at(moment: float | None) -> str:
-        return "never" if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+        return text("never") if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
 
     rows = [(one.id, one.user, one.scope, at(one.created), at(one.expires), one.note) for one in found]
     headings = ("id", "user", "scope", "created", "expires", "note")
@@ -373,4 +369,4 @@ def revoke(
     from homing.server.tokens import Tokens
 
     gone = Tokens(call.app.database).revoke(token_id)
-    return Answer(gone, lambda: say(f"revoked {gone.id} of {gone.user}"))
+    return Answer(gone, lambda: say("revoked {one.id} of {one.user}", one=gone))

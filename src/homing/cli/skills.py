@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homing.cli.calls import Answer, Data, Json, Weaker, answers, calling, checked, group, prints
+from homing.cli.language import text
 from homing.cli.lazy import reports, skills
-from homing.cli.output import note, print_json, print_left_out, print_notice, print_table, progress, say, score_text
+from homing.cli.output import (
+    in_language,
+    note,
+    print_json,
+    print_left_out,
+    print_notice,
+    print_table,
+    progress,
+    say,
+    score_text,
+)
 
 if TYPE_CHECKING:
     from homing.operations import Call
@@ -22,10 +33,7 @@ if TYPE_CHECKING:
 
 app = group("skills", "Find the right SKILL.md for a request.")
 
-NOTHING = (
-    "还没有技能；用 homing skills scan 文件夹 扫描一个",
-    "no skills yet; index some with: homing skills scan FOLDER",
-)
+NOTHING = "no skills yet; index some with: homing skills scan FOLDER"
 
 Query = Annotated[str, typer.Argument(help="What should be done, in Chinese or English.")]
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Leave out skills that score lower.")]
@@ -92,7 +100,7 @@ def list_skills(
         rows = [(one.name, one.description[:80], ", ".join(one.tags), one.path) for one in found.skills]
         print_table(("name", "description", "tags", "path"), rows, empty=NOTHING)
         if len(rows) < found.total:
-            say(f"{len(rows)} of {found.total} skills; --limit and --offset show the others")
+            say("{shown} of {total}; --limit and --offset show the others", shown=len(rows), total=found.total)
 
     return Answer(found, show)
 
@@ -119,7 +127,7 @@ def prompt(
         if block.text:
             typer.echo(block.text)
         elif found.notice is not None:
-            note(str(found.notice))
+            note("{notice}", notice=in_language(found.notice))
 
     return Answer(reports.SkillPrompt.of(block, skills=[hit.name for hit in block.skills]), show)
 
@@ -129,12 +137,16 @@ def _show_scan(done: SkillsScanned, folder: Path) -> None:
 
     rows = []
     for one in done.folders:
-        what = [*one.repairs, *([one.reason] if one.reason else []), *(f"flagged: {flag}" for flag in one.flags)]
+        what = [
+            *one.repairs,
+            *([one.reason] if one.reason else []),
+            *(text("flagged: {flag}", flag=flag) for flag in one.flags),
+        ]
         if what or one.outcome == "removed":
             path = Path(one.path)
             shown = path.relative_to(folder) if path.is_relative_to(folder) else path
             colour = "red" if one.outcome == "skipped" or one.flags else "yellow"
-            rows.append((shown, Text(one.outcome, colour), "\n".join(what)))
+            rows.append((shown, Text(text(one.outcome), colour), "\n".join(what)))
     if rows:
         print_table(("folder", "outcome", "details"), rows)
     counts = ("indexed", "unchanged", "skipped", "removed", "repaired", "flagged")

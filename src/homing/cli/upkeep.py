@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 import typer
 
 from homing.cli.calls import Answer, Data, answers, embed_waiting, group
+from homing.cli.language import reads_chinese, text
 from homing.cli.lazy import doctor, reports
-from homing.cli.output import console, counted, print_table, progress, say
+from homing.cli.output import console, print_table, progress, say
 
 if TYPE_CHECKING:
     from homing.backup import BackedUp
@@ -45,10 +46,18 @@ def run_doctor(
         for finding in found.findings:
             mark, style = MARKS[finding.status]
             mend = Text(f"\n→ {finding.mend}", "cyan") if finding.mend else Text()
-            table.add_row(Text(mark, style), finding.check, Text.assemble(finding.detail, mend))
+            detail = (reads_chinese() and finding.detail_zh) or finding.detail
+            table.add_row(Text(mark, style), _checked(finding.check), Text.assemble(detail, mend))
         console().print(table)
 
     return Answer(found, show, exit_code=0 if found.healthy else 1)
+
+
+def _checked(name: str) -> str:
+    """What was checked: its kind in the language of the user, and the name of what is of that kind."""
+    kind, _, about = name.partition(" ")
+    whole = text(name)
+    return whole if whole != name or not about else f"{text(kind)} {about}"
 
 
 @answers("homing.cli.reports:Where")
@@ -65,20 +74,20 @@ def where(data: Data = None) -> Answer:
     )
 
     def show() -> None:
-        say(found.data if found.exists else f"{found.data} (nothing in it yet)")
+        say("{one.data}" if found.exists else "{one.data} (nothing in it yet)", one=found)
         if found.store != "sqlite":
-            say(f"records are kept in {found.store}: homing config show")
+            say("records are kept in {one.store}: homing config show", one=found)
         if found.config is not None:
-            say(f"settings from {found.config}")
+            say("settings from {one.config}", one=found)
 
     return Answer(found, show)
 
 
 @answers("homing.doctor.repairing:Repaired")
 def run_repair(call: Call) -> Answer:
-    """Make the indexes anew from the texts.
+    """Rebuild the indexes from the texts.
 
-    Mends a damaged keyword index, damaged indexes and copies of vectors, and vectors that are not what the model made,
+    Fixes a damaged keyword index, damaged indexes and copies of vectors, and vectors that are not what the model made,
     in every engine; texts that are damaged themselves are named. If something is left, the exit code is 1.
     """
     from homing.doctor.repairing import repair
@@ -92,13 +101,13 @@ def run_repair(call: Call) -> Answer:
     waiting = embed_waiting(pending, engine.flush) if done.waiting else 0
 
     def show() -> None:
-        say(f"{counted(done.texts, 'text')} indexed anew; {counted(len(done.found), 'problem')} before")
+        say("{texts:#text} indexed again; {before:#problem} found before", texts=done.texts, before=len(done.found))
         for one in done.found:
-            say(f"  {one}")
+            say("  {one}", one=one)
         if waiting:
-            say(f"{counted(waiting, 'text')} wait for a vector")
+            say("{count:#text} without a vector yet", count=waiting)
         for one in done.left:
-            say(f"left: {one}; save it again, or restore a backup")
+            say("left: {one}; save it again, or restore a backup", one=one)
 
     return Answer(done, show, exit_code=1 if done.left else 0)
 
@@ -115,7 +124,7 @@ def run_backup(
 
     with progress("Saving") as step:
         made = back_up(_settings(data), target, progress=step)
-    return _backed_up(made, "saved to")
+    return _backed_up(made, restored=False)
 
 
 @answers("homing.backup:BackedUp")
@@ -132,20 +141,23 @@ def run_restore(
 
     with progress("Restoring") as step:
         made = restore(_settings(data), source, progress=step)
-    return _backed_up(made, "restored to")
+    return _backed_up(made, restored=True)
 
 
-def _backed_up(made: BackedUp, done: str) -> Answer:
+def _backed_up(made: BackedUp, *, restored: bool) -> Answer:
+    saved = "{made.files:#file}, {size:.1f} MB, saved to {made.folder}"
+    summary = "{made.files:#file}, {size:.1f} MB, restored to {made.folder}" if restored else saved
+
     def show() -> None:
         for command in made.commands:
-            say(f"$ {command}")
-        say(f"{counted(made.files, 'file')}, {made.bytes / 1024**2:.1f} MB, {done} {made.folder}")
+            say("$ {command}", command=command)
+        say(summary, made=made, size=made.bytes / 1024**2)
         if made.left_out:
-            say(f"not part of a backup: {', '.join(made.left_out)}")
+            say("not part of a backup: {names}", names=", ".join(made.left_out))
         for one in made.problems:
-            say(f"damaged: {one}")
+            say("damaged: {one}", one=one)
         if made.problems:
-            say("homing repair makes anew what can be")
+            say("homing repair rebuilds what can be rebuilt")
 
     return Answer(made, show, exit_code=1 if made.problems else 0)
 
@@ -158,7 +170,7 @@ def show_settings() -> Answer:
 
     rows = list(load().rows())
     found = [reports.Setting(key=key, value=value, source=source) for key, value, source in rows]
-    return Answer(found, lambda: print_table(("key", "value", "set in"), rows))
+    return Answer(found, lambda: print_table(("setting", "value", "set in"), rows))
 
 
 @store.command()
@@ -190,15 +202,17 @@ def copy(
         progress("Copying") as step,
     ):
         if user and not isinstance(target, MultiUserStore):
-            raise InvalidArgument("only a PostgreSQL store has parts for users; leave --user out")
+            raise InvalidArgument(text("only a PostgreSQL store has parts for users; leave --user out"))
         filled = target.for_user(user) if user and isinstance(target, MultiUserStore) else target
         done = move(source, filled, tables=[Table(tokens.COMPONENT, tokens.STEPS, "tokens", "id")], progress=step)
-    resumed = f", {done.resumed} of them by an earlier run" if done.resumed else ""
-    message = (
-        f"{counted(done.records, 'record')} in {counted(done.collections, 'collection')} copied{resumed}; "
-        f"both stores have the checksum {done.checksum}"
-    )
-    return Answer(done, lambda: say(message))
+
+    def show() -> None:
+        say("{one.records:#record} in {one.collections:#collection} copied", one=done)
+        if done.resumed:
+            say("{count} of them by an earlier run", count=done.resumed)
+        say("both stores have the checksum {sum}", sum=done.checksum)
+
+    return Answer(done, show)
 
 
 @postgres.command()
@@ -224,8 +238,13 @@ def stop(
     stopped = server.stop()
     if delete:
         server.remove()
-    message = ("stopped" if stopped else "it was not running") + (", data deleted" if delete else "")
-    return Answer(reports.ServerStopped(stopped=stopped, deleted=delete), lambda: say(message))
+
+    def show() -> None:
+        say("stopped" if stopped else "it was not running")
+        if delete:
+            say("its data is deleted")
+
+    return Answer(reports.ServerStopped(stopped=stopped, deleted=delete), show)
 
 
 @postgres.command()
@@ -248,5 +267,7 @@ def _server(data: Path | None) -> LocalServer:
 
 
 def _status(found: ServerStatus) -> Answer:
-    stopped = f"not running in {found.folder}; start it with: homing postgres start"
-    return Answer(found, lambda: say(f"running at {found.url}" if found.running else stopped))
+    said = (
+        "running at {one.url}" if found.running else "not running in {one.folder}; start it with: homing postgres start"
+    )
+    return Answer(found, lambda: say(said, one=found))

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from homing.cli.calls import Data, Json, prints
+from homing.cli.language import text
 from homing.cli.lazy import reports
 from homing.cli.output import print_json, say
 from homing.cli.servers import log_to_stderr
@@ -45,7 +46,7 @@ def run_worker(
     settings = load().settings
     with open_app(data, settings=settings, worker=WorkerOptions(threads=concurrency, collections=wanted)) as app:
         if not app.models.embeds:
-            raise ConfigError("no embedding model is configured, so there is nothing to do; set embedding.provider")
+            raise ConfigError(text("no embedding model is configured: there is nothing to do; set embedding.provider"))
         presence = Presence(app.database, "worker", lambda: unset_keys(app.settings, app.models))
         app.engine.start()
         presence.start()
@@ -58,7 +59,8 @@ def run_worker(
         if json:
             print_json(told)
         else:
-            say(f"Embedding what waits in {told.store} with {told.model or 'no model yet'}; Ctrl-C stops.")
+            model = told.model or text("no model yet")
+            say("Embedding what waits in {store} with {model}; Ctrl-C stops.", store=told.store, model=model)
         sys.stdout.flush()
         # A signal that another thread takes does not wake who waits without an end.
         while not ended.wait(1.0):

@@ -32,6 +32,9 @@ class Transaction(Protocol):
         """What to end a SELECT with that takes rows for itself and passes over those that others are taking: nothing
         where a transaction that writes has the database alone."""
 
+    def notify(self) -> None:
+        """Let whoever `listen`s to the database know, once this is committed."""
+
     def now(self) -> float:
         """Seconds since 1970 by the clock of the database: the one clock that all who write to it share."""
 
@@ -55,13 +58,22 @@ class Database(Protocol):
     def read_only(self) -> bool:
         """Whether `write` is refused."""
 
-    def read(self, work: Work[T]) -> T:
-        """What the work answers, from one state of the database."""
+    @property
+    def is_remote(self) -> bool:
+        """Whether a call may wait for another machine or process to answer."""
 
-    def write(self, work: Work[T], scope: str = "") -> T:
+    def read(self, work: Work[T], *, fresh: bool = False) -> T:
+        """What the work answers, from one state of the database.
+
+        What others wrote may be seen late where a replica answers; with `fresh` none does while there is another way.
+        """
+
+    def write(self, work: Work[T], scope: str = "", *, awaited: bool = True) -> T:
         """What the work answers, committed.
 
         `scope` names what is changed: of several writers to one scope, each sees everything that those before it wrote.
+        Reads that follow see it too. Where nobody waits for that, as with a sign of life, without `awaited` a replica
+        may go on answering them that has not seen it yet.
         """
 
     def migrate(self, component: str, steps: Sequence[Step]) -> None:
@@ -72,6 +84,13 @@ class Database(Protocol):
 
     def version(self) -> int:
         """A number that differs from the one before if anything was committed in between, by whomever."""
+
+    def listen(self, heard: Callable[[], None]) -> float:
+        """Have `heard` called, in any thread, when a transaction was committed that said `notify`, by whomever.
+
+        Returns the seconds after which to look all the same: few where the database cannot tell, or where looking at
+        its `version` costs nothing. Asking again is fine.
+        """
 
     def close(self) -> None:
         """Let go of it. Closing twice is fine."""

@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from filelock import BaseFileLock, FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from homing.errors import StoreBusy, StoreReadOnly
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 WAIT = 120.0
 """Seconds that a writer waits for another one: as long as a large table takes to be tidied up."""
@@ -40,6 +42,9 @@ class WriteLock:
             self._threads.release()
 
     def _acquired(self, seconds: float) -> BaseFileLock:
+        # Who only reads never loads it.
+        from filelock import FileLock, Timeout
+
         lock = FileLock(self.path)
         try:
             lock.acquire(timeout=seconds, poll_interval=0.005)

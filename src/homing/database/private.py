@@ -13,15 +13,23 @@ FOLDER, FILE = 0o700, 0o600
 def private_folder(folder: Path) -> None:
     """Make a folder, with those above it, that nobody else reads. Raises OSError where it cannot be made.
 
-    One that was there and is ours is closed as well, but for the home of a user and the folder that a program was
-    started in: these hold more than ours.
+    One that was there is closed as well where it is ours: empty, or with a database of ours in it. Never one that
+    everybody writes to, the home of a user, or the folder that a program was started in: these hold more than ours.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         folder.mkdir(mode=FOLDER)
         return
-    if folder.resolve() not in (Path.home(), Path.cwd()):
+    if folder.resolve() not in (Path.home(), Path.cwd()) and _is_ours(folder):
         close(folder, FOLDER)
+
+
+def _is_ours(folder: Path) -> bool:
+    with suppress(OSError):
+        if folder.stat().st_mode & stat.S_ISVTX:
+            return False
+        return not any(folder.iterdir()) or (folder / "homing.db").exists() or any(folder.glob("*.lance"))
+    return False
 
 
 def private_file(file: Path) -> None:
@@ -35,7 +43,7 @@ def close(path: Path, mode: int) -> None:
     with suppress(OSError):
         found = path.stat()
         if is_open(found) and hasattr(os, "geteuid") and found.st_uid == os.geteuid():
-            path.chmod(stat.S_IMODE(found.st_mode) & (mode | stat.S_ISVTX))
+            path.chmod(stat.S_IMODE(found.st_mode) & mode)
 
 
 def is_open(found: os.stat_result) -> bool:

@@ -7,7 +7,6 @@ command that mends it.
 from __future__ import annotations
 
 import platform
-import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,19 +14,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from homing.config import Settings
-from homing.doctor.contents import REPAIR, remembered, stored, written
-from homing.doctor.embedding import answers, configured, remote_unasked
-from homing.doctor.finding import Finding
+from homing.doctor.contents import lost, stored, written
+from homing.doctor.embedding import answers, configured, remote_unasked, silent, unfit
+from homing.doctor.finding import Finding, failed, fine, healthy, quoted
 from homing.doctor.in_use import places, providers, working
-from homing.doctor.server import served
+from homing.doctor.server import psql, served
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.search import HybridOptions, search
 from homing.errors import (
-    ConfigError,
     EmbeddingError,
     HomingError,
+    InvalidArgument,
     MissingExtra,
-    ModelNotReady,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -47,9 +45,8 @@ PROBES = {
 }
 """Per language a question, and the text that answers it; each must be found among the others by both legs."""
 
-
-BACKUP = "restore a backup"
-REINSTALL = "pip install --force-reinstall homing"
+BACKUP = "restore a "
+"""What an error says of which nothing can be made anew."""
 
 
 def diagnose(settings: Settings, *, live: bool = False) -> list[Finding]:
@@ -67,9 +64,9 @@ def _tried(settings: Settings, name: str, check: Callable[[], list[Finding]]) ->
     try:
         return check()
     except HomingError as error:
-        return [Finding(name, "fail", f"{error.code}: {error.message}", _mend(error, settings))]
+        return [_failed(settings, name, error)]
     except Exception as error:
-        return [Finding(name, "fail", hide_passwords(f"{type(error).__name__}: {error}"), "report this as a bug")]
+        return [failed("bug", name, hide_passwords(f"{type(error).__name__}: {error}"), "report this as a bug")]
 
 
 def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
@@ -78,18 +75,22 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
     seen = _tried(settings, "data", lambda: places(settings))
     yield "data", lambda: seen
     yield "providers", lambda: providers(settings)
-    yield "embedding", lambda: configured(settings)
-    if live:
-        yield "embedding", lambda: answers(settings)
-    if (unasked := None if live else remote_unasked(settings)) is not None:
-        yield "model", lambda: [unasked]
-    else:
+    seen = _tried(settings, "embedding", lambda: configured(settings))
+    yield "embedding", lambda: seen
+    ask = False
+    if healthy(seen):
+        # Else the model cannot be had, for the reason that was just told.
+        unasked = [] if live else _tried(settings, "model", lambda: remote_unasked(settings))
+        yield "model", lambda: unasked
+        ask = not unasked
+    if ask:
+        if live:
+            yield "embedding", lambda: answers(settings)
         yield "model", lambda: _model(settings)
         yield "search", lambda: _search(settings)
     yield "server", lambda: served(settings)
     yield "data", lambda: stored(settings)
-    yield "in use", lambda: working(settings, ask_model=live or unasked is None)
-    yield "memory", lambda: remembered(settings)
+    yield "in use", lambda: working(settings, ask_model=ask)
     yield "documents", lambda: written(settings)
 
 
@@ -100,25 +101,23 @@ def _versions() -> list[Finding]:
         try:
             versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            return [Finding("versions", "fail", f"{name} is not installed", REINSTALL, f"没有安装 {name}")]
-    return [Finding("versions", "ok", ", ".join(versions))]
+            message, zh = f"{name} is not installed", f"没有安装 {name}"
+            return [failed("package missing", "versions", message, "pip install --force-reinstall homing", zh)]
+    return [fine("versions", ", ".join(versions))]
 
 
 def _model(settings: Settings) -> list[Finding]:
     embedder = resolve_embedder(settings)
     if embedder is None:
-        message = "embeddings are off (embedding.provider is empty): keywords only"
-        return [Finding("model", "skip", message, detail_zh="没有启用向量（embedding.provider 为空）：只用关键词")]
+        return []
     started = time.perf_counter()
-    rows = embedder.embed([text for pair in PROBES.values() for text in pair])
+    # The last one nobody has embedded before: what is remembered of the others says nothing about the model.
+    rows = embedder.embed([*(text for pair in PROBES.values() for text in pair), f"自检 {time.time_ns()}"])
     milliseconds = (time.perf_counter() - started) * 1000
     related, unrelated = float(rows[0] @ rows[1]), float(rows[0] @ rows[3])
     detail = f"{embedder.id}: related {related:.2f}, unrelated {unrelated:.2f}, first answer in {milliseconds:.0f} ms"
     zh = f"{embedder.id}：相关 {related:.2f}，无关 {unrelated:.2f}，首次回答用时 {milliseconds:.0f} 毫秒"
-    if related <= unrelated:
-        mend = "homing models list: choose a model that knows Chinese and English"
-        return [Finding("model", "fail", detail, mend, zh)]
-    return [Finding("model", "ok", detail, detail_zh=zh)]
+    return [fine("model", detail, zh) if related > unrelated else unfit(settings, "model", detail, zh)]
 
 
 def _search(settings: Settings) -> list[Finding]:
@@ -150,38 +149,43 @@ def _probe(language: str, store: Store, embedder: EmbeddingProvider | None) -> I
         found = search(PROBES[language][0], "doctor", store=store, embedder=embedder, options=options)
         name = f"search {language} {leg}"
         if found.degraded or [hit.id for hit in found] != [language]:
-            message, zh = (
-                f"the probe was not found ({found.reason or 'no hit'})",
-                f"没有找到探针（{found.reason or '无结果'}）",
-            )
-            yield Finding(name, "fail", message, "report this as a bug", zh)
+            reason = found.reason or "no hit"
+            mend = "report this as a bug"
+            yield failed("bug", name, f"the probe was not found ({reason})", mend, f"没有找到探针（{reason}）")
         else:
             took = f"{found.timings['total_ms']:.0f}"
-            zh = f"写入、搜索、找到，用时 {took} 毫秒"
-            yield Finding(name, "ok", f"written, searched and found in {took} ms", detail_zh=zh)
+            yield fine(name, f"written, searched and found in {took} ms", f"写入、搜索、找到，用时 {took} 毫秒")
 
 
-def _mend(error: HomingError, settings: Settings) -> str:
-    """The command that puts right what a check ended with."""
-    place = shlex.quote(str(settings.data))
+def _failed(settings: Settings, check: str, error: HomingError) -> Finding:
+    """The finding that a check ended with."""
+    detail, folder = f"{error.code}: {error.message}", quoted(settings.data)
+    extra, address = error.details.get("extra", "all"), hide_passwords(settings.store.partition("?")[0])
     match error:
-        case ConfigError():
-            return "homing config show"
         case MissingExtra():
-            return f"pip install 'homing[{error.details.get('extra', 'all')}]'"
-        case ModelNotReady():
-            return REINSTALL
+            return failed("extra missing", check, detail, f"pip install 'homing[{extra}]'")
         case EmbeddingError():
-            return "homing models test"
-        case StoreReadOnly():
-            return f"chmod -R u+rwX {place}"
+            return silent(settings, check, error)
+        case StoreReadOnly() if not settings.store:
+            return failed("files read only", check, detail, f"chmod -R u+rwX {folder}")
+        case StoreUnavailable() if (settings.data / "postgres" / "server.json").exists():
+            return failed("own server down", check, detail, "homing postgres start")
         case StoreUnavailable():
-            return "homing postgres start, where the server is Homing's own; else start the server"
+            return failed("server down", check, detail, f"start the PostgreSQL server at {address}")
         case StoreTooNew():
-            return "pip install --upgrade homing"
+            return failed("store too new", check, detail, "pip install --upgrade homing")
         case StoreBusy():
-            return "homing doctor, once the other process is done"
-        case StoreError() if not isinstance(error, StoreCorrupt) or BACKUP in error.message:
-            # No text is left to make anything of.
-            return f"{BACKUP} of {hide_passwords(str(settings.database))}"
-    return REPAIR
+            return failed("store busy", check, detail, "homing doctor, once the other process is done")
+        case StoreCorrupt() if BACKUP not in error.message:
+            return failed("index damaged", check, detail, "homing repair")
+        case StoreCorrupt():
+            return lost(settings, check, detail)
+        case StoreError(details={"library": str(library)}):
+            return failed("library unreadable", check, detail, f"pip install --force-reinstall {library}")
+        case InvalidArgument():
+            return failed("address wrong", check, detail, "correct `store` in homing.toml, or HOMING_STORE")
+        case StoreError() if "CREATE EXTENSION" in error.message:
+            return failed("pgvector missing", check, detail, f"{psql(settings.store)} -c 'CREATE EXTENSION vector'")
+    if (advice := error.message.rpartition("; ")[2]) != error.message:
+        return failed("advised", check, detail, advice)
+    return lost(settings, check, detail)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
-from homing.config import EmbeddingSettings, Settings, refer
-from homing.doctor.finding import Finding, opened
+from homing.config import EmbeddingSettings, Settings, unset_variables
+from homing.database.lazy import LazyDatabase
+from homing.doctor.finding import Finding, failed, fine, quoted, wrong
+from homing.embedders.model_folder import BUNDLED
+from homing.embedders.pull import MODELS
 from homing.embedders.registry import PROVIDER_TYPE_TO_EMBEDDING_TYPE, create
-from homing.errors import ConfigError, DimensionMismatch, HomingError
+from homing.errors import DimensionMismatch, EmbeddingError, HomingError, InvalidKey, ModelNotReady
 from homing.memory.content import COLLECTIONS
-from homing.resolve import embedding_backend, local_models, resolve_embedder
-from homing.secret import Secret
+from homing.resolve import embedding_backend, local_models, names_a_model, open_models, resolve_embedder
 
 CHECK = "embedding"
+EXAMPLES = {"openai": "text-embedding-3-small", "google": "gemini-embedding-001", "dashscope": "text-embedding-v4"}
 VARIABLES = {"openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY", "dashscope": "DASHSCOPE_API_KEY"}
 MANY_RESULTS = 100
 ON_THIS_MACHINE = "local/"
@@ -28,19 +33,16 @@ def configured(settings: Settings) -> list[Finding]:
         zh = "没有配置：embedding.provider_id 和 embedding.provider 都是空的；只用关键词"
         return [Finding(CHECK, "skip", message, detail_zh=zh)]
     problems = [*_provider(settings), *_recall(embedding)]
-    return problems or [Finding(CHECK, "ok", _described(settings))]
+    return problems or [fine(CHECK, _described(settings))]
 
 
-def remote_unasked(settings: Settings) -> Finding | None:
-    """For a model behind an API: that it was not asked. None for a model on this machine, or for none at all."""
-    try:
-        embedder = resolve_embedder(settings)
-    except HomingError as error:
-        return Finding("model", "fail", f"{error.code}: {error.message}", "homing config show")
+def remote_unasked(settings: Settings) -> list[Finding]:
+    """For a model behind an API: that it was not asked. Nothing for a model on this machine, or for none at all."""
+    embedder = resolve_embedder(settings)
     if embedder is None or embedder.id.startswith(ON_THIS_MACHINE):
-        return None
+        return []
     message, zh = f"{embedder.id} is behind an API and was not asked", f"{embedder.id} 要走接口，这次没有问它"
-    return Finding("model", "skip", message, "homing doctor --live", zh)
+    return [Finding("model", "skip", message, "homing doctor --live", zh)]
 
 
 def answers(settings: Settings) -> list[Finding]:
@@ -52,23 +54,36 @@ def answers(settings: Settings) -> list[Finding]:
     try:
         width = embedder.embed([f"探针 probe {time.time_ns()}"]).shape[1]
     except DimensionMismatch as error:
-        return [_fail(error.message, f"embedding.dimensions = {error.details.get('actual', 'what the model gives')}")]
+        actual = error.details["actual"]
+        return [failed("width wrong", CHECK, error.message, f"embedding.dimensions = {actual}")]
     milliseconds = (time.perf_counter() - started) * 1000
-    return [
-        Finding(CHECK, "ok", f"{embedder.id} answered in {milliseconds:.0f} ms with {width} dimensions, as expected"),
-        *_stored_widths(settings, embedder.id, width),
-    ]
+    return [fine(CHECK, f"{embedder.id} answered in {milliseconds:.0f} ms with {width} dimensions, as expected")]
 
 
-def _stored_widths(settings: Settings, model: str, width: int) -> Iterator[Finding]:
-    with opened(settings) as store:
-        infos = [] if store is None else store.collections()
-    for info in infos:
-        if info.embedded and info.model == model and info.dimensions != width:
-            yield _fail(
-                f"collection {info.name} holds vectors of {info.dimensions} dimensions, the model gives {width}",
-                f"embedding.dimensions = {info.dimensions}",
-            )
+def silent(settings: Settings, check: str, error: EmbeddingError) -> Finding:
+    """Why a model does not embed."""
+    detail = f"{error.code}: {error.message}"
+    if isinstance(error, ModelNotReady):
+        if str(BUNDLED) in error.message:
+            return failed("packaged model damaged", check, detail, "pip install --force-reinstall homing")
+        return failed("model damaged", check, detail, f"homing models pull {quoted(settings.embedding.model)}")
+    account = settings.embedding.provider_id
+    if not isinstance(error, InvalidKey):
+        return failed("provider down", check, detail, "homing doctor --live, once the provider answers")
+    if account:
+        mend = f"correct providers.{account}.api_key, or the variable that it names"
+        return failed("provider rejects key", check, detail, mend)
+    with closing(LazyDatabase(settings.database)) as database, closing(open_models(settings, database)) as models:
+        default = models.default_model()
+        name = models.config.get_provider(default.provider_id).name if default is not None else ""
+        return failed("key rejected", check, detail, f"homing providers key {quoted(name)}")
+
+
+def unfit(settings: Settings, check: str, detail: str, zh: str) -> Finding:
+    """A model for which texts that are related are no nearer than others."""
+    if names_a_model(settings):
+        return failed("model unfit", check, detail, 'embedding = { provider = "bundled" }', zh)
+    return failed("default unfit", check, detail, f"homing models default {local_models(settings)[0].name}", zh)
 
 
 def _provider(settings: Settings) -> Iterator[Finding]:
@@ -76,17 +91,16 @@ def _provider(settings: Settings) -> Iterator[Finding]:
     name = embedding.provider_id
     if name and name not in settings.providers:
         known = ", ".join(sorted(settings.providers)) or "none"
-        yield _fail(
-            f"embedding.provider_id is {name!r}, but there is no such provider; known: {known}",
-            f'[providers.{name}] type = "openai", api_key = "${{OPENAI_API_KEY}}"',
-        )
+        message = f"embedding.provider_id is {name!r}, but there is no such provider; known: {known}"
+        mend = f'providers.{name} = {{ type = "openai", api_key = "${{OPENAI_API_KEY}}" }}'
+        yield failed("provider unknown", CHECK, message, mend)
         return
     if name and settings.providers[name].type not in PROVIDER_TYPE_TO_EMBEDDING_TYPE:
-        known = ", ".join(sorted(PROVIDER_TYPE_TO_EMBEDDING_TYPE))
-        yield _fail(
-            f"providers.{name} is of type {settings.providers[name].type!r}, which has no embeddings",
-            f"embedding.provider_id = the name of a provider of type {known}",
-        )
+        kind, known = settings.providers[name].type, ", ".join(sorted(PROVIDER_TYPE_TO_EMBEDDING_TYPE))
+        message = f"providers.{name} is of type {kind!r}, which has no embeddings; these types have: {known}"
+        able = (one for one, its in settings.providers.items() if its.type in PROVIDER_TYPE_TO_EMBEDDING_TYPE)
+        other = next(able, "")
+        yield failed("provider without embeddings", CHECK, message, f'embedding.provider_id = "{other}"')
         return
     backend = embedding_backend(settings)
     if not backend:
@@ -94,24 +108,16 @@ def _provider(settings: Settings) -> Iterator[Finding]:
         return
     if backend.type != "local" and not backend.api_key:
         variable = VARIABLES.get(backend.type, "API_KEY")
-        yield _fail(f"providers.{name} has no API key", f'providers.{name}.api_key = "${{{variable}}}"')
-    elif unset := _unset(backend.api_key):
-        yield _fail(f"providers.{name}: {unset}", "export it, or write the key itself")
+        message = f"providers.{name} has no API key"
+        yield failed("provider without key", CHECK, message, f'providers.{name}.api_key = "${{{variable}}}"')
+    for variable in unset_variables([backend.api_key.reveal()]):
+        message = f"providers.{name} reads its key from {variable}, which is not set"
+        yield failed("variable unset", CHECK, message, f"export {variable}=KEY")
     if not embedding.model:
-        yield _fail(
-            "embedding.model is not set",
-            f'embedding.model = a model of {backend.type}, as in "{_example(backend.type)}"',
-        )
+        mend = f"embedding.model = {json.dumps(EXAMPLES.get(backend.type, 'nomic-embed-text'))}"
+        yield failed("model unnamed", CHECK, "embedding.model is not set", mend)
     else:
         yield from _width(embedding, backend.type)
-
-
-def _unset(key: Secret) -> str:
-    try:
-        refer(key.reveal())
-    except ConfigError as error:
-        return error.message
-    return ""
 
 
 def _on_this_machine(settings: Settings) -> Iterator[Finding]:
@@ -119,14 +125,15 @@ def _on_this_machine(settings: Settings) -> Iterator[Finding]:
     models = local_models(settings)
     chosen = next((one for one in models if not embedding.model or one.name == embedding.model), None)
     if chosen is None:
-        yield _fail(f"there is no model {embedding.model!r} on this machine", f"homing models pull {embedding.model}")
+        message = f"there is no model {embedding.model!r} on this machine"
+        if embedding.model in MODELS:
+            yield failed("model not pulled", CHECK, message, f"homing models pull {embedding.model}")
+        else:
+            yield failed("model unknown", CHECK, message, f'embedding.model = "{models[0].name}"')
     elif embedding.dimensions not in (None, chosen.dimensions):
-        yield Finding(
-            CHECK,
-            "warn",
-            f"embedding.dimensions is {embedding.dimensions}, but {chosen.name} has {chosen.dimensions} and no choice",
-            f"embedding.dimensions = {chosen.dimensions}, or leave it out",
-        )
+        has = f"{chosen.name} has {chosen.dimensions} and no choice"
+        message = f"embedding.dimensions is {embedding.dimensions}, but {has}"
+        yield wrong("width fixed", CHECK, "warn", message, f"embedding.dimensions = {chosen.dimensions}")
 
 
 def _width(embedding: EmbeddingSettings, kind: str) -> Iterator[Finding]:
@@ -135,37 +142,26 @@ def _width(embedding: EmbeddingSettings, kind: str) -> Iterator[Finding]:
     except HomingError:
         own = 0
     if not own and embedding.dimensions is None:
-        yield _fail(
-            f"the width of {embedding.model!r} is not known here", "embedding.dimensions = the width of its vectors"
-        )
+        mend = "embedding.dimensions = WIDTH"
+        yield failed("width unknown", CHECK, f"how wide the vectors of {embedding.model!r} are is not known here", mend)
     elif own and embedding.dimensions is not None and embedding.dimensions > own:
-        yield _fail(
-            f"embedding.dimensions is {embedding.dimensions}, but {embedding.model} gives at most {own}",
-            f"embedding.dimensions = {own}, or leave it out",
-        )
+        message = f"embedding.dimensions is {embedding.dimensions}, but {embedding.model} gives at most {own}"
+        yield failed("width too large", CHECK, message, f"embedding.dimensions = {own}")
 
 
 def _recall(embedding: EmbeddingSettings) -> Iterator[Finding]:
     rag = embedding.rag
     if unknown := [name for name in rag.collections if name not in COLLECTIONS]:
-        yield _fail(
-            f"embedding.rag.collections names {', '.join(unknown)}, which does not exist",
-            f"embedding.rag.collections = any of {', '.join(COLLECTIONS)}",
-        )
+        message = f"embedding.rag.collections names {', '.join(unknown)}, which does not exist"
+        names = json.dumps([name for name in rag.collections if name in COLLECTIONS] or list(COLLECTIONS))
+        yield failed("recall collections", CHECK, message, f"embedding.rag.collections = {names}")
     if rag.max_results > MANY_RESULTS:
-        yield Finding(
-            CHECK,
-            "warn",
-            f"embedding.rag.max_results is {rag.max_results}: more than a prompt has room for",
-            "embedding.rag.max_results = 5",
-        )
+        message = f"embedding.rag.max_results is {rag.max_results}: more than a prompt has room for"
+        yield wrong("recall results", CHECK, "warn", message, "embedding.rag.max_results = 5")
     if rag.max_distance >= 1:
-        yield Finding(
-            CHECK,
-            "warn",
-            f"embedding.rag.max_distance is {rag.max_distance:g}: unrelated texts are nearer, so it filters nothing",
-            "embedding.rag.max_distance = 0 (off), or about 0.6",
-        )
+        distance = f"embedding.rag.max_distance is {rag.max_distance:g}"
+        message = f"{distance}: unrelated texts are nearer, so it filters nothing"
+        yield wrong("recall distance", CHECK, "warn", message, "embedding.rag.max_distance = 0.6")
 
 
 def _described(settings: Settings) -> str:
@@ -180,12 +176,3 @@ def _described(settings: Settings) -> str:
     else:
         message = f"{embedding.model} by Ollama at {embedding.local.base_url}"
     return f"{message}; recall is {'on' if embedding.rag.enabled else 'off (embedding.rag.enabled)'}"
-
-
-def _example(kind: str) -> str:
-    names = {"openai": "text-embedding-3-small", "google": "gemini-embedding-001", "dashscope": "text-embedding-v4"}
-    return names.get(kind, "nomic-embed-text")
-
-
-def _fail(detail: str, mend: str) -> Finding:
-    return Finding(CHECK, "fail", detail, mend)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from homing.database import Database, Transaction
 from homing.database.lazy import LazyDatabase
 from homing.database.private import is_open
 from homing.devices.saved import SavedDevices
-from homing.doctor.finding import Finding, opened
+from homing.doctor.finding import Finding, Status, fine, opened, quoted, wrong
 from homing.engine import Engine
 from homing.engine.presence import present
 from homing.engine.work import Work
@@ -33,7 +32,7 @@ PROBE = "探针 probe"
 LONG = 1_000
 """Characters of a text that is searched for."""
 KEYLESS = frozenset({LOCAL, "ollama"})
-LATE = 3600.0
+LATE = 300.0
 """Seconds after which what waits for a vector waits for too long."""
 FULL, NEARLY = 64 * 1024**2, 1024**3
 """Bytes that are free where nothing can be written soon, and where somebody should look."""
@@ -55,10 +54,10 @@ def _room(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
     message, zh = f"{free / 1024**3:.1f} GB free", f"剩余 {free / 1024**3:.1f} GB"
     if free >= NEARLY:
-        yield Finding("disk", "ok", message, detail_zh=zh)
-        return
-    mend = f"free some space on the disk of {folder}"
-    yield Finding("disk", "fail" if free < FULL else "warn", message, mend, zh)
+        yield fine("disk", message, zh)
+    else:
+        mend = f"free some space on the disk of {folder}"
+        yield wrong("disk full", "disk", "fail" if free < FULL else "warn", message, mend, zh)
 
 
 def _modes(folder: Path) -> Iterator[Finding]:
@@ -67,9 +66,9 @@ def _modes(folder: Path) -> Iterator[Finding]:
     if bare:
         message = f"other users of this machine may read {', '.join(str(one) for one in bare[:3])}"
         zh = f"本机的其他用户可以读取 {len(bare)} 个文件或文件夹"
-        yield Finding("file modes", "warn", message, f"chmod -R go= {shlex.quote(str(folder))}", zh)
+        yield wrong("files open", "file modes", "warn", message, f"chmod -R go= {quoted(folder)}", zh)
     else:
-        yield Finding("file modes", "ok", "nobody else reads the data", detail_zh="其他用户读不到数据")
+        yield fine("file modes", "nobody else reads the data", "其他用户读不到数据")
 
 
 def providers(settings: Settings) -> list[Finding]:
@@ -95,17 +94,21 @@ def providers(settings: Settings) -> list[Finding]:
 
 def _provider(settings: Settings, provider: LLMProvider, model: str) -> Finding:
     name, key = f"provider {provider.name}", provider.api_key.reveal()
-    mend = f"homing providers key {shlex.quote(provider.name)}"
     for_model = f", which {model} needs" if model else ""
+    status: Status = "fail" if model else "warn"
+
+    def lacking(fault: str, status: Status, message: str, zh: str) -> Finding:
+        return wrong(fault, name, status, f"{message}{for_model}", f"homing providers key {quoted(provider.name)}", zh)
+
     if not key:
-        return Finding(name, "fail" if model else "warn", f"it has no key{for_model}", mend, "没有密钥")
+        return lacking("key missing", status, "it has no key", "没有密钥")
     if not is_reference(key):
-        return Finding(name, "warn", "its key is in the database itself", mend, "密钥直接存放在数据库里")
+        return lacking("key in database", "warn", "its key is in the database itself", "密钥直接存放在数据库里")
     try:
         keys_of(settings).refer(key)
     except HomingError as error:
-        return Finding(name, "fail" if model else "warn", f"{error.message}{for_model}", mend, "密钥取不到")
-    return Finding(name, "ok", f"its key is there ({key})", detail_zh=f"密钥可用（{key}）")
+        return lacking("key unreachable", status, error.message, "密钥取不到")
+    return fine(name, f"its key is there ({key})", f"密钥可用（{key}）")
 
 
 def working(settings: Settings, *, ask_model: bool) -> list[Finding]:
@@ -143,7 +146,11 @@ def _searches(store: Store) -> Iterator[Finding]:
         if known.embedding is not None:
             store.search_vector(info.name, known.embedding, 1, SearchOptions(model=known.model))
     if infos:
-        yield Finding("searching", "ok", f"both legs of {len(infos)} collections answer", detail_zh="每个集合都能搜索")
+        yield fine(
+            "searching",
+            f"both legs answer in every collection (there are {len(infos)})" if len(infos) > 1 else "both legs answer",
+            "每个集合都能搜索",
+        )
 
 
 def _save(engine: Engine) -> Iterator[Finding]:
@@ -156,7 +163,7 @@ def _save(engine: Engine) -> Iterator[Finding]:
     try:
         engine.database.write(work, probe.scope)
     except _RolledBack:
-        yield Finding("saving", "ok", "a text was saved and taken back", detail_zh="可以写入")
+        yield fine("saving", "a text was saved and taken back", "可以写入")
 
 
 def _kept(engine: Engine) -> Iterator[Finding]:
@@ -167,20 +174,20 @@ def _kept(engine: Engine) -> Iterator[Finding]:
             memory.list(name, limit=1)
     if engine.database.applied("devices"):
         home = SavedDevices(engine.database).home
-        yield Finding("home", "ok", f"{len(home.devices)} devices", detail_zh=f"{len(home.devices)} 个设备")
+        yield fine("home", f"{len(home.devices)} devices", f"{len(home.devices)} 个设备")
 
 
 def _queue(database: Database) -> Iterator[Finding]:
     backlog = Work(database).backlog()
     if backlog.dead:
-        message = f"{backlog.dead} texts were given up: {backlog.error}"
-        yield Finding("queue", "warn", message, "homing memory queue --retry", f"已放弃 {backlog.dead} 条")
+        message, zh = f"{backlog.dead} texts were given up: {backlog.error}", f"已放弃 {backlog.dead} 条"
+        yield wrong("queue gave up", "queue", "warn", message, "homing memory queue --retry", zh)
     if backlog.waiting and (backlog.failing or backlog.oldest > LATE):
         message = f"{backlog.waiting} texts wait for a vector, the oldest for {backlog.oldest:.0f} s: {backlog.error}"
         zh = f"{backlog.waiting} 条在等向量，最久的等了 {backlog.oldest:.0f} 秒"
-        yield Finding("queue", "warn", message, "homing memory reindex", zh)
+        yield wrong("queue stuck", "queue", "warn", message, "homing memory reindex", zh)
     elif not backlog.dead:
-        yield Finding("queue", "ok", f"{backlog.waiting} texts wait", detail_zh=f"{backlog.waiting} 条在等")
+        yield fine("queue", f"texts that wait for a vector: {backlog.waiting}", f"{backlog.waiting} 条在等")
 
 
 def _skills(engine: Engine, data: Path) -> Iterator[Finding]:
@@ -188,10 +195,10 @@ def _skills(engine: Engine, data: Path) -> Iterator[Finding]:
         return
     found = SkillService(lambda: engine, data).find_relevant_skills(PROBE, 1, 0.0)
     if found.degraded:
-        message = f"found by words only: {found.reason}"
-        yield Finding("skills", "warn", message, "homing doctor --live", "只按词语查找")
+        mend = "homing models default"
+        yield wrong("skills by words", "skills", "warn", f"found by words only: {found.reason}", mend, "只按词语查找")
     else:
-        yield Finding("skills", "ok", "a look-up was answered", detail_zh="查找技能正常")
+        yield fine("skills", "a look-up was answered", "查找技能正常")
 
 
 def _members(database: Database) -> Iterator[Finding]:
@@ -200,11 +207,10 @@ def _members(database: Database) -> Iterator[Finding]:
     for one in members:
         for variable in one.unset:
             message = f"{variable} is not set there, and a provider's key is read from it"
+            zh, where = f"那里没有设置 {variable}，服务商的密钥要从它读取", f"{one.kind} {one.name}"
             mend = f"export {variable} on {one.host} and start it again"
-            yield Finding(
-                f"{one.kind} {one.name}", "warn", message, mend, f"那里没有设置 {variable}，服务商的密钥要从它读取"
-            )
+            yield wrong("member without key", where, "warn", message, mend, zh)
     servers = sum(one.kind == "server" for one in members)
     detail = f"{servers} servers and {len(members) - servers} workers are running"
     zh = f"{servers} 个服务器和 {len(members) - servers} 个 worker 在运行"
-    yield Finding("members", "ok", detail, detail_zh=zh)
+    yield fine("members", detail, zh)

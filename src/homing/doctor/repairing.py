@@ -30,11 +30,6 @@ def repair(engine: Engine) -> Repaired:
     for one in engine.everybody():
         done = one.store.rebuild()
         texts, removed = texts + done.texts, removed + done.vectors_removed
-        waiting += _embed_again(one)
+        served = [info.name for info in one.store.collections() if info.model]
+        waiting += sum(count for name in served for count in one.collection(name).embed_missing())
     return Repaired(found, engine.store.check(), texts, removed, waiting)
-
-
-def _embed_again(engine: Engine) -> int:
-    """Ask for the vectors that are missing; returns how many."""
-    served = [info.name for info in engine.store.collections() if info.model]
-    return sum(count for name in served for count in engine.collection(name).embed_missing())

@@ -3,7 +3,7 @@
 from homing.documents.folders import Imported, SkippedFile
 from homing.documents.records import Chunk, DocumentInfo, ProjectInfo
 from homing.documents.reindexing import Reindexed
-from homing.documents.retrieval import Packed, PackedChunk, RagConfig
+from homing.documents.searching import Packed, PackedChunk, RagConfig
 from homing.documents.service import DocumentService
 from homing.documents.writing import Saved
 

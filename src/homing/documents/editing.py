@@ -78,7 +78,7 @@ def edit(stored: Stored, text: str, following: int, cut: str = PARAGRAPHS) -> Ed
         window = _Window(0, len(stored.blocks), 0, len(text), split_windows(text))
     else:
         window = _window(stored, text) or _Window(0, len(stored.blocks), 0, len(text), _cut_all(text))
-    before = _chunks(stored, window)
+    before = [one for held in stored.chunks[window.first : window.last] for one in held.placed()]
     aligned = align([one.digest for one in before], [one.digest for one in window.pieces])
     after, following = _numbered(before, aligned, window, following)
     before_it, behind_it = stored.chunks[: window.first], stored.chunks[window.last :]
@@ -181,10 +181,6 @@ def _holds(stored: Stored, first: int, last: int, pieces: Sequence[Piece]) -> bo
     return (first == 0 or pieces[0].digest == held[0].digests[0]) and (
         last == len(stored.blocks) or pieces[-1].digest == held[-1].digests[-1]
     )
-
-
-def _chunks(stored: Stored, window: _Window) -> list[Placed]:
-    return [one for held in stored.chunks[window.first : window.last] for one in held.placed()]
 
 
 def _numbered(

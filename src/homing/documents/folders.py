@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from homing.database import Row, Transaction
 from homing.documents.records import FOLDER
 from homing.documents.writing import Saved
 from homing.engine import Engine
@@ -97,12 +98,14 @@ class FollowedFolder:
     def refresh(self, progress: Progress | None = None) -> Refreshed:
         """Make the project say what the files say now, and embed what is new."""
         report = Refreshed()
-        known = _stamps(self._engine, self.project)
+        stamps = "SELECT document, size, modified, seen FROM followed_files WHERE user_id = $1 AND project = $2"
+        known = {name: _Stamp(*rest) for name, *rest in self._rows(self._engine.database.read, stamps)}
         there = {one.id for one in self._documents.documents(self.project)}
         paths = {path.relative_to(self.folder).as_posix(): path for path in text_files(self.folder)}
         for name in sorted((there | known.keys()) - paths.keys()):
             report.removed += self._documents.delete(self.project, name)
-            _forget(self._engine, self.project, name)
+            forget = "DELETE FROM followed_files WHERE user_id = $1 AND project = $2 AND document = $3"
+            self._rows(self._engine.database.write, forget, name)
         for done, (name, path) in enumerate(paths.items(), start=1):
             self._follow(name, path, known.get(name) if name in there else None, name in there, report)
             if progress is not None:
@@ -142,44 +145,22 @@ class FollowedFolder:
             report.added += 1
         report.passages += len(saved.changed)
         # The stamp comes last: a file counts as read only when everything about it is in place.
-        _keep(self._engine, self.project, name, _Stamp(stat.st_size, stat.st_mtime_ns, seen))
+        self._rows(
+            self._engine.database.write,
+            "INSERT INTO followed_files(user_id, project, document, size, modified, seen) "
+            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT(user_id, project, document) DO UPDATE SET "
+            "size = excluded.size, modified = excluded.modified, seen = excluded.seen",
+            *(name, stat.st_size, stat.st_mtime_ns, seen),
+        )
+
+    def _rows(self, run: Callable[[Callable[[Transaction], list[Row]]], list[Row]], sql: str, *more: Any) -> list[Row]:
+        return run(lambda transaction: transaction.rows(sql, self._engine.user, self.project, *more))
 
 
 def _placed(hit: Hit, text: str) -> Hit:
     start, end = hit.metadata["start_offset"], hit.metadata["end_offset"]
     place = {"path": hit.metadata["document_id"], "line": text.count("\n", 0, start) + 1, "start": start, "end": end}
     return replace(hit, metadata=place)
-
-
-def _stamps(engine: Engine, project: str) -> dict[str, _Stamp]:
-    found = engine.database.read(
-        lambda transaction: transaction.rows(
-            "SELECT document, size, modified, seen FROM followed_files WHERE user_id = $1 AND project = $2",
-            *(engine.user, project),
-        )
-    )
-    return {name: _Stamp(*rest) for name, *rest in found}
-
-
-def _keep(engine: Engine, project: str, name: str, stamp: _Stamp) -> None:
-    row = (engine.user, project, name, stamp.size, stamp.modified, stamp.seen)
-    engine.database.write(
-        lambda transaction: transaction.rows(
-            "INSERT INTO followed_files(user_id, project, document, size, modified, seen) "
-            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT(user_id, project, document) DO UPDATE SET "
-            "size = excluded.size, modified = excluded.modified, seen = excluded.seen",
-            *row,
-        )
-    )
-
-
-def _forget(engine: Engine, project: str, name: str) -> None:
-    engine.database.write(
-        lambda transaction: transaction.rows(
-            "DELETE FROM followed_files WHERE user_id = $1 AND project = $2 AND document = $3",
-            *(engine.user, project, name),
-        )
-    )
 
 
 @dataclass(frozen=True, slots=True)

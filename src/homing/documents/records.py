@@ -1,20 +1,14 @@
-"""What documents are made of, as callers see it and as records of the engine."""
+"""Documents as callers see them, and whose they are."""
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from homing.documents import archive
-from homing.documents.archive import Row
-from homing.documents.layout import WINDOWS, Stored, embedded_text
 from homing.engine import Engine
 from homing.engine.work_state import WorkState
-from homing.files import FileText
-from homing.records import Metadata, VectorRecord
 from homing.stores.store import MultiUserStore, Store
 from homing.vectors import Vector
 
@@ -47,23 +41,6 @@ def namespace_of(engine: Engine, owner: str | None) -> Namespace:
     if owner is None or owner == engine.user:
         return Namespace(engine.user)
     return Namespace(owner, f"{COLLECTION}:{owner}")
-
-
-def record_of(row: Row, collection: str, number: int, text: str, place: Metadata | None = None) -> VectorRecord:
-    """The record of one chunk, without a vector."""
-    metadata = {"project": row.project, "document": row.id, **(place or {})}
-    return VectorRecord(row.chunk_id(number), collection, None, metadata, embedded_text(text))
-
-
-def records_of(row: Row, stored: Stored, collection: str) -> Iterator[VectorRecord]:
-    """The records of a document, in its order. Windows of a file also say where in it they stand."""
-    about = SourceFile.read(row.about) if row.cut == WINDOWS else None
-    for order, one in enumerate(stored.placed()):
-        place = None
-        if about is not None:
-            part = about.part_at(one.start)
-            place = {"fileName": row.id, "part": part, "chunk": order, "start": one.start, "end": one.end}
-        yield record_of(row, collection, one.number, stored.text[one.start : one.end], place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,42 +97,6 @@ class ProjectInfo:
     def follows(self) -> str:
         """The folder it follows."""
         return followed_folder(self.id)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """The format of a file, when it was uploaded, and where its pages, sheets or chapters begin in the text.
-
-    A document that was not uploaded has none of these.
-    """
-
-    format: str = ""
-    uploaded_at: float = 0.0
-    parts: tuple[tuple[int, str], ...] = ()
-
-    @staticmethod
-    def of(read: FileText, uploaded_at: float) -> SourceFile:
-        """What is to be known of a file that was just read."""
-        return SourceFile(read.format, uploaded_at, tuple((part.start, part.name) for part in read.parts))
-
-    @staticmethod
-    def read(kept: str) -> SourceFile:
-        """As it was kept."""
-        fields = json.loads(kept)
-        return SourceFile(**{**fields, "parts": tuple((start, name) for start, name in fields.get("parts", ()))})
-
-    def keep(self) -> str:
-        """As it is kept."""
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    def edited(self) -> SourceFile:
-        """What is still true after somebody has changed the text: its pages are no longer where they were."""
-        return replace(self, parts=())
-
-    def part_at(self, offset: int) -> str:
-        """The name of the page, sheet or chapter that a character stands in; empty where there are none."""
-        at = bisect_right(self.parts, offset, key=lambda part: part[0]) - 1
-        return self.parts[at][1] if at >= 0 else ""
 
 
 def everybody(store: Store) -> Iterator[tuple[Store, Namespace]]:

@@ -13,10 +13,9 @@ from homing.database import Database, Transaction
 from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.layout import Stored
-from homing.documents.records import COLLECTION, Namespace, records_of
+from homing.documents.records import Namespace
+from homing.documents.writing import records_of
 from homing.engine import Engine
-from homing.engine.work import Work
-from homing.engine.work_state import Backlog
 from homing.errors import InvalidArgument
 from homing.progress import Progress
 from homing.records import VectorRecord, text_hash
@@ -96,7 +95,8 @@ class Reindexer:
             worked = self._engine.worker.run_batch(batch_size, early=True)
             before, left = left, self._waiting(rows)
             progress(max(0, total - left), total)
-            if worked and (left < before or not self._failure()):
+            failed = self._engine.work.state_of(self._own.collection, "")[2]
+            if worked and (left < before or not failed):
                 continue
             if worked or not self._engine.work.held():
                 break
@@ -107,9 +107,6 @@ class Reindexer:
     def _waiting(self, rows: Sequence[Row]) -> int:
         counts = self._engine.work.waiting_by_prefix(self._own.collection, archive.TOKEN)
         return sum(counts.get(row.token, 0) for row in rows)
-
-    def _failure(self) -> str:
-        return self._engine.work.state_of(self._own.collection, "")[2]
 
     def _look_through(self, row: Row) -> tuple[int, int]:
         """Put right what is not in order in a document; returns how many vectors were asked for, and how many of those
@@ -255,12 +252,11 @@ def _compared(row: Row, stored: Stored, store: Store, collection: str) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The documents of a database, and how things stand with their vectors."""
+    """How many documents a database has."""
 
     projects: int
     documents: int
     chunks: int
-    backlog: Backlog
 
 
 def overview(database: Database) -> Overview | None:
@@ -272,4 +268,4 @@ def overview(database: Database) -> Overview | None:
             "SELECT count(DISTINCT project), count(*), coalesce(sum(chunks), 0) FROM documents"
         )
     )
-    return Overview(projects, documents, int(chunks), Work(database).backlog(COLLECTION))
+    return Overview(projects, documents, int(chunks))

@@ -16,15 +16,13 @@ from homing.documents.records import (
     DocumentInfo,
     DocumentKind,
     ProjectInfo,
-    SourceFile,
     followed_folder,
     namespace_of,
 )
 from homing.documents.reindexing import Reindexed, Reindexer, disagreements
-from homing.documents.retrieval import Packed, RagConfig, pack, read_config, update_config
-from homing.documents.searching import Offsets, Query, Searcher
+from homing.documents.searching import Offsets, Packed, Query, RagConfig, Searcher, pack, read_config, update_config
 from homing.documents.uploading import FileInfo, Source, Uploaded, Uploader
-from homing.documents.writing import Saved, Writer, missing
+from homing.documents.writing import Saved, SourceFile, Writer, missing
 from homing.engine import Engine
 from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions

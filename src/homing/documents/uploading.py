@@ -11,9 +11,9 @@ from itertools import chain
 
 from homing.documents import archive
 from homing.documents.archive import Row
-from homing.documents.records import Namespace, SourceFile
+from homing.documents.records import Namespace
 from homing.documents.reindexing import pages
-from homing.documents.writing import Writer
+from homing.documents.writing import SourceFile, Writer
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument

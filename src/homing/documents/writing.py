@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import overload
 
 from homing.database import Transaction
@@ -12,11 +14,12 @@ from homing.documents import archive
 from homing.documents.archive import Row
 from homing.documents.editing import Edit, edit
 from homing.documents.layout import PARAGRAPHS, WINDOWS, Stored, embedded_text
-from homing.documents.records import Namespace, SourceFile, record_of, records_of
+from homing.documents.records import Namespace
 from homing.engine import Engine
 from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument, NotFound, StoreCorrupt
-from homing.records import VectorRecord
+from homing.files import FileText
+from homing.records import Metadata, VectorRecord
 from homing.text.tokens import tokens_ahead
 
 REMEMBERED = 8_000_000
@@ -24,6 +27,42 @@ REMEMBERED = 8_000_000
 TRIES = 3
 """How often an edit is worked out beforehand. While others keep changing the document, it is then worked out inside the
 transaction, where they have to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """The format of a file, when it was uploaded, and where its pages, sheets or chapters begin in the text.
+
+    A document that was not uploaded has none of these.
+    """
+
+    format: str = ""
+    uploaded_at: float = 0.0
+    parts: tuple[tuple[int, str], ...] = ()
+
+    @staticmethod
+    def of(read: FileText, uploaded_at: float) -> SourceFile:
+        """What is to be known of a file that was just read."""
+        return SourceFile(read.format, uploaded_at, tuple((part.start, part.name) for part in read.parts))
+
+    @staticmethod
+    def read(kept: str) -> SourceFile:
+        """As it was kept."""
+        fields = json.loads(kept)
+        return SourceFile(**{**fields, "parts": tuple((start, name) for start, name in fields.get("parts", ()))})
+
+    def keep(self) -> str:
+        """As it is kept."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    def edited(self) -> SourceFile:
+        """What is still true after somebody has changed the text: its pages are no longer where they were."""
+        return replace(self, parts=())
+
+    def part_at(self, offset: int) -> str:
+        """The name of the page, sheet or chapter that a character stands in; empty where there are none."""
+        at = bisect_right(self.parts, offset, key=lambda part: part[0]) - 1
+        return self.parts[at][1] if at >= 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +252,23 @@ class Writer:
             self._known[row.version] = stored
             while len(self._known) > 1 and sum(len(one.text) for one in self._known.values()) > REMEMBERED:
                 del self._known[next(iter(self._known))]
+
+
+def record_of(row: Row, collection: str, number: int, text: str, place: Metadata | None = None) -> VectorRecord:
+    """The record of one chunk, without a vector."""
+    metadata = {"project": row.project, "document": row.id, **(place or {})}
+    return VectorRecord(row.chunk_id(number), collection, None, metadata, embedded_text(text))
+
+
+def records_of(row: Row, stored: Stored, collection: str) -> Iterator[VectorRecord]:
+    """The records of a document, in its order. Windows of a file also say where in it they stand."""
+    about = SourceFile.read(row.about) if row.cut == WINDOWS else None
+    for order, one in enumerate(stored.placed()):
+        place = None
+        if about is not None:
+            part = about.part_at(one.start)
+            place = {"fileName": row.id, "part": part, "chunk": order, "start": one.start, "end": one.end}
+        yield record_of(row, collection, one.number, stored.text[one.start : one.end], place)
 
 
 def missing(project: str, document: str) -> NotFound:

@@ -7,23 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from homing import errors
 from homing.embedders.provider import EmbeddingProvider
 from homing.engine.source import ModelsInUse
 from homing.engine.work import Item, Work
-from homing.errors import (
-    DimensionMismatch,
-    HomingError,
-    InvalidKey,
-    ModelNotReady,
-    ModelUnknown,
-    ProviderUnavailable,
-    RateLimited,
-    StoreError,
-    Timeout,
-)
+from homing.errors import HomingError
 from homing.records import text_hash
 from homing.stores.store import NewVector, Store
-from homing.text.paragraphs import paragraphs
 from homing.vectors import Matrix, normalise
 
 log = logging.getLogger(__name__)
@@ -33,15 +23,9 @@ SURELY_SHORT = 128
 
 # Nothing is wrong with the texts when one of these comes back: they wait, for as long as it takes.
 NOT_THE_TEXTS_FAULT = (
-    DimensionMismatch,
-    InvalidKey,
-    ModelNotReady,
-    ModelUnknown,
-    ProviderUnavailable,
-    RateLimited,
-    StoreError,
-    Timeout,
-)
+    errors.DimensionMismatch, errors.InvalidKey, errors.ModelNotReady, errors.ModelUnknown, errors.ProviderUnavailable,
+    errors.RateLimited, errors.StoreError, errors.Timeout,
+)  # fmt: skip
 MAX_RETRY_AFTER = 300.0
 """Seconds that a provider may send us away for, at most."""
 
@@ -54,6 +38,8 @@ def embed_long(embedder: EmbeddingProvider, texts: Sequence[str]) -> Matrix:
     long = [at for at, text in enumerate(texts) if len(text) > SURELY_SHORT]
     if not long or not any(beyond := embedder.truncated([texts[at] for at in long])):
         return embedder.embed(texts)
+    from homing.text.paragraphs import paragraphs
+
     cut = {
         at: [one.text for one in paragraphs(texts[at])] for at, is_beyond in zip(long, beyond, strict=True) if is_beyond
     }

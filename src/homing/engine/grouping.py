@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from homing.embedders.provider import EmbeddingProvider
@@ -18,7 +18,7 @@ from homing.engine.search import HybridOptions, OnFailure, check_answered, concl
 from homing.engine.source import EmbedOnce, ModelsInUse, Nearest, StoreSource, as_models, measured
 from homing.legs import Outcome, run_legs
 from homing.records import Leg, Mode, Retrieved
-from homing.stores.store import Store, Words
+from homing.stores.store import Measured, Store, Words
 from homing.vectors import Scale
 
 
@@ -84,7 +84,7 @@ def search_groups(
     started = time.perf_counter()
     models = EmbedOnce(as_models(embedder))
     sources = [StoreSource(query, part.collection, store, models) for part in parts]
-    outcomes = _ask(sources, options, embeds=models.embeds)
+    outcomes = _ask(sources, options)
     check_answered(outcomes)
     nearest: list[Nearest] | None = outcomes["vector"].value if "vector" in outcomes else None
     words: list[Words] | None = outcomes["keyword"].value
@@ -115,11 +115,11 @@ def _corrected(words: Sequence[Words]) -> dict[str, str]:
     return {word: spelling for word, spelling in every.items() if all(word in one for one in known)}
 
 
-def _ask(sources: Sequence[StoreSource], options: HybridOptions, *, embeds: bool) -> dict[Leg, Outcome[Any]]:
+def _ask(sources: Sequence[StoreSource], options: HybridOptions) -> dict[Leg, Outcome[Any]]:
     legs: dict[str, Callable[[], Any]] = {"keyword": lambda: [one.words(options.leg_limit) for one in sources]}
-    if embeds:
+    if sources[0].embeds:
         legs["vector"] = lambda: [one.nearest(options.leg_limit) for one in sources]
-    outcomes = run_legs(legs, deadline=options.deadline)
+    outcomes = run_legs(legs, deadline=options.deadline, waits=any(one.waits for one in sources))
     order: tuple[Leg, ...] = ("vector", "keyword")
     return {leg: outcomes[leg] for leg in order if leg in outcomes}
 
@@ -142,17 +142,19 @@ class _Found:
 
     def shares(self, ids: Iterable[str]) -> dict[str, tuple[Share, float]]:
         """What these say for each thing, and how much of the query the best of them covers."""
-        found: dict[str, tuple[Share, float]] = {}
+        by_thing: dict[str, list[Measured]] = {}
         for one in sorted(measured(self.source, ids, self.nearest, self.words, self.limit), key=lambda one: one.id):
-            name = self.part.group(one.id)
-            share, covered = found.get(name, (Share(), 0.0))
-            evidence, coverage = worth(one.bm25, self.words or Words())
-            if one.cosine is not None and (share.cosine is None or one.cosine > share.cosine):
-                share = replace(share, nearest=one.id, cosine=one.cosine)
-            if evidence > share.evidence:
-                share, covered = replace(share, worded=one.id, evidence=evidence), coverage
-            found[name] = share, covered
-        return found
+            by_thing.setdefault(self.part.group(one.id), []).append(one)
+        return {name: self._share(texts) for name, texts in by_thing.items()}
+
+    def _share(self, texts: Sequence[Measured]) -> tuple[Share, float]:
+        near = max((one for one in texts if one.cosine is not None), key=lambda one: one.cosine or 0.0, default=None)
+        worded = max(texts, key=lambda one: one.bm25)
+        evidence, coverage = worth(worded.bm25, self.words or Words())
+        nearest, cosine = (None, None) if near is None else (near.id, near.cosine)
+        if not evidence > 0:
+            return Share(nearest, cosine), 0.0
+        return Share(nearest, cosine, worded.id, evidence), coverage
 
 
 def _groups(found: Sequence[_Found], also: Sequence[str]) -> tuple[Group, ...]:
@@ -161,19 +163,11 @@ def _groups(found: Sequence[_Found], also: Sequence[str]) -> tuple[Group, ...]:
     named = dict.fromkeys([*also, *(name for one in shares for name in one)])
     # What the first part does not know is gone.
     heads = first.shares({**first.ids, **named})
-    made = []
+    margins, made, nothing = [one.part.margin for one in found], [], (Share(), 0.0)
     for name, head in heads.items():
-        of_each = [head, *(one.get(name, (Share(), 0.0)) for one in shares)]
-        cosines = [
-            share.cosine - one.part.margin
-            for one, (share, _) in zip(found, of_each, strict=True)
-            if share.cosine is not None
-        ]
+        each, covered = zip(head, *[one.get(name, nothing) for one in shares], strict=True)
+        cosines = [one.cosine - margin for one, margin in zip(each, margins, strict=True) if one.cosine is not None]
         cosine = max(cosines, default=None)
-        near = similarity(
-            cosine,
-            max(share.evidence for share, _ in of_each),
-            max(covered for _, covered in of_each),
-        )
-        made.append(Group(name, near, cosine, tuple(share for share, _ in of_each)))
+        near = similarity(cosine, max([one.evidence for one in each]), max(covered))
+        made.append(Group(name, near, cosine, each))
     return tuple(sorted(made, key=lambda one: (-one.similarity, one.id)))

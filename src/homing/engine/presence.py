@@ -1,20 +1,19 @@
 """Who is at work on a shared database: a row for each server and worker, renewed while it lives.
 
-What a process held when it died is free for others at once where they see that it is gone (on the same machine), else
-when its row has not been renewed for a while, by the clock of the database.
+What a process held when it died is free for others at once where they see that it is gone (on the same machine, in the
+same container), else when its row has not been renewed for a while, by the clock of the database.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from homing.database import Database, Transaction
-from homing.engine.work_state import PROCESS, is_gone
+from homing.engine.processes import is_gone, this_process
 from homing.errors import HomingError, StoreError
 
 log = logging.getLogger(__name__)
@@ -37,16 +36,11 @@ class Present:
     unset: tuple[str, ...]
 
 
-def this_process() -> str:
-    """The name of this process among all on all machines."""
-    return f"{socket.gethostname()}:{os.getpid()}:{PROCESS}"
-
-
-def gone(transaction: Transaction, holders: Iterable[str], now: float) -> set[str]:
+def gone(transaction: Transaction, holders: Iterable[str], now: float, *, local: bool) -> set[str]:
     """Which of these holders, each a process and what it calls itself, have certainly or most likely died."""
     silent = transaction.rows("SELECT name FROM processes WHERE seen < $1", now - LOST)
     names = {name for (name,) in silent}
-    return {one for one in holders if one.rpartition(":")[0] in names or is_gone(one)}
+    return {one for one in holders if one.rpartition(":")[0] in names or is_gone(one, local=local)}
 
 
 def present(database: Database) -> list[Present]:
@@ -105,4 +99,4 @@ class Presence:
             )
             transaction.rows("DELETE FROM processes WHERE seen < $1", now - FORGOTTEN)
 
-        self._database.write(work)
+        self._database.write(work, awaited=False)

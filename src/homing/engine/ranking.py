@@ -33,7 +33,7 @@ DEFAULT_K = 60
 
 LIFT = 1.0
 """How much evidence shortens the distance; measured, see bench/ranking.py."""
-MIN_CONFIDENCE = 0.125
+MIN_CONFIDENCE = 0.12
 """The default cut of answers: one that is less likely to begin with a right hit says nothing."""
 MIN_SCORE = 0.2
 """The default cut of hits; right ones in another language than the question score .2 to .5 (bench/calibration.py)."""
@@ -47,8 +47,10 @@ SAME = 1e-3
 """A distance below which two texts are the same."""
 MANY = 400
 """Texts from which on it makes no difference how many there are."""
-FIELD = 9
+FIELD = 20
 """Which of the nearest texts stands for those that the query is not about."""
+FEWEST = 9
+"""Texts below which there is no field to stand out from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +137,14 @@ def score(similarity: float, scale: Scale | None, words: Words) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the first hit of an answer stands out: how near it is, its lead over the second, over the field by meaning
-    alone, whether the query says less than one rare word does, and how few texts there are."""
+    """How the first hit of an answer stands out: how near it is, its lead over the second, what by meaning alone the
+    nearest has over the field (and the same once more where the first hit shares no word, as in another language),
+    whether the query says less than one rare word does, and how few texts there are."""
 
     near: float
     lead: float
     field: float
+    wordless: float
     short: float
     small: float
 
@@ -151,12 +155,13 @@ class Standing:
         """Of hits at these distances, the first with this cosine; `cosines` are those of the nearest, best first."""
         first = max(distances[0], SAME)
         second = max(distances[1] if len(distances) > 1 else 1 - unrelated, first)
-        field = cosines[FIELD - 1] if len(cosines) >= FIELD else unrelated
+        field = cosines[0] - (cosines[FIELD - 1] if len(cosines) >= FIELD else unrelated)
         length = max(words.mass, 0.01 * words.rarest) / words.rarest if words.rarest > 0 else 1.0
         return cls(
             min(-math.log(first), NEAREST),
             math.sqrt(math.log(second / first)),
-            cosine - field,
+            field,
+            field if distances[0] > 1 - cosine - SAME**2 else 0.0,
             min(0.0, math.log(length)),
             smallness(words.texts),
         )
@@ -164,7 +169,7 @@ class Standing:
     def confidence(self, fit: Fit) -> float:
         """The probability that the first hit is right."""
         margin = fit.bias + fit.near * self.near + fit.lead * self.lead + fit.field * self.field
-        margin += fit.short * self.short + fit.small * self.small
+        margin += fit.wordless * self.wordless + fit.short * self.short + fit.small * self.small
         return 1 / (1 + math.exp(-max(-500.0, min(500.0, margin))))
 
 
@@ -195,9 +200,9 @@ def confidence(
     """
     if words is None or not measures:
         return None
-    if is_small_talk(query) or (not words.found and is_noise(query)):
+    if is_small_talk(query) or ((words.corrected or not words.found) and is_noise(query)):
         return 0.0
-    if scale is None or scale.fit is None or measures[0][1] is None or words.texts < FIELD:
+    if scale is None or scale.fit is None or measures[0][1] is None or words.texts < FEWEST:
         return None
     if _is_common(query, words) and _coverage(measures[0][0], measures[0][1], words) >= HELD:
         return None

@@ -9,10 +9,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from homing.embedders.provider import EmbeddingProvider
-from homing.engine.ranking import DEFAULT_K, MIN_SCORE, Ranked, Ranking, confidence, is_silent, rank, rrf, score
+from homing.engine.ranking import DEFAULT_K, FIELD, MIN_SCORE, Ranked, Ranking, confidence, is_silent, rank, rrf, score
 from homing.engine.source import ModelsInUse, Nearest, Source, StoreSource, as_models, measured
 from homing.errors import InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_leg, run_legs
@@ -45,8 +46,9 @@ class HybridOptions:
     """How to search.
 
     `min_score` is a threshold on the readable score and concerns the vector leg only; None is no threshold, 0 is one.
-    `deadline` is how long, in seconds, an answer waits for its legs. `depth` is how many matches each leg brings to the
-    fusion; by default more than `limit`, because a record 12th in both lists beats one that is first in a single list.
+    `deadline` is how long, in seconds, an answer waits for others; a leg that is computed here ends by itself. `depth`
+    is how many matches each leg brings to the fusion; by default more than `limit`, because a record 12th in both lists
+    beats one that is first in a single list.
 
     `fusion="evidence"` measures what only one leg found by the other, too, and ranks by both measures (`ranking`);
     `fusion="rrf"` ranks by the places in the lists of the legs that answered, weighed, and knows nothing else.
@@ -77,7 +79,7 @@ class HybridOptions:
     @property
     def leg_limit(self) -> int:
         """How many matches one leg is asked for; a store gives no more than MAX_LIMIT."""
-        wanted = 2 * self.limit + 10 if self.depth is None else self.depth
+        wanted = max(2 * self.limit + 10, FIELD) if self.depth is None else self.depth
         return max(self.limit, min(wanted, MAX_LIMIT))
 
 
@@ -113,7 +115,7 @@ def search(
 
 def ask(source: Source, options: HybridOptions) -> dict[Leg, Outcome[Nearest | Words]]:
     """The outcome of each leg that the question needs."""
-    deadline, mode = options.deadline, options.mode
+    mode = options.mode
 
     def nearest() -> Nearest | Words:
         return source.nearest(options.leg_limit).above(options.min_score)
@@ -121,16 +123,17 @@ def ask(source: Source, options: HybridOptions) -> dict[Leg, Outcome[Nearest | W
     def words() -> Nearest | Words:
         return source.words(options.leg_limit)
 
+    run = partial(run_leg, deadline=options.deadline, waits=source.waits)
     if mode == "keyword" or (mode == "hybrid" and not source.embeds):
-        return {"keyword": run_leg("keyword", words, deadline=deadline)}
+        return {"keyword": run("keyword", words)}
     if mode == "hybrid":
-        both = run_legs({"vector": nearest, "keyword": words}, deadline=deadline)
+        both = run_legs({"vector": nearest, "keyword": words}, deadline=options.deadline, waits=source.waits)
         return {"vector": both["vector"], "keyword": both["keyword"]}
-    vector = run_leg("vector", nearest, deadline=deadline)
+    vector = run("vector", nearest)
     if vector.ok and not source.pending:
         return {"vector": vector}
     # Words answer for what has no vector: everything, or what was written a moment ago.
-    return {"vector": vector, "keyword": run_leg("keyword", words, deadline=deadline)}
+    return {"vector": vector, "keyword": run("keyword", words)}
 
 
 def fused(source: Source, options: HybridOptions, outcomes: Outcomes) -> Retrieved:
@@ -243,6 +246,8 @@ class Answer:
 
     def hits(self, page: Sequence[_Place]) -> tuple[Hit, ...]:
         """The page that is shown, read at once."""
+        if not page:
+            return ()
         records = self.source.read([one.id for one in page])
         explains, ranks = self.options.explains, self._ranks()
         waiting = self.source.waiting([one.id for one in page if one.cosine is None])

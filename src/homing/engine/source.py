@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
-from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper, provider_for
+from homing.embedders.provider import EmbeddingProvider, Kind, Wrapper, is_in_process, provider_for
 from homing.errors import EmbeddingError, ModelMismatch, ProviderUnavailable, StoreError
 from homing.records import VectorRecord
 from homing.stores.store import Measured, SearchOptions, Store, Words
@@ -53,6 +54,16 @@ def as_models(given: EmbeddingProvider | ModelsInUse | None) -> ModelsInUse:
     return given if isinstance(given, ModelsInUse) else FixedModel(given)
 
 
+def may_wait(store: Store, models: ModelsInUse, identity: str = "") -> bool:
+    """Whether a question may wait for a store or a model elsewhere; one that cannot be had is not waited for."""
+    if store.database is None or store.database.is_remote:
+        return True
+    try:
+        return models.embeds and not is_in_process(models.provider(identity))
+    except EmbeddingError:
+        return False
+
+
 class EmbedOnce:
     """The models in use for the length of one question: the first to ask embeds, the others wait and get the same.
 
@@ -72,9 +83,11 @@ class EmbedOnce:
 
     def provider(self, identity: str = "") -> EmbeddingProvider:
         """What makes vectors of this identity, asked once."""
-        made = self._models.provider(identity)
-        with self._lock:
-            return self._providers.setdefault(made.id, _Once(made))
+        if identity not in self._providers:
+            made = self._models.provider(identity)
+            with self._lock:
+                self._providers[identity] = self._providers.setdefault(made.id, _Once(made))
+        return self._providers[identity]
 
 
 class _Once(Wrapper):
@@ -136,6 +149,10 @@ class Source(Protocol):
         """Whether there is a vector leg at all."""
 
     @property
+    def waits(self) -> bool:
+        """Whether a leg may wait for another process; else threads of their own would only take turns."""
+
+    @property
     def pending(self) -> bool:
         """Whether some texts have no vector yet."""
 
@@ -158,7 +175,7 @@ class Source(Protocol):
         """Which of these are still to get a vector."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoreSource:
     """A query put to one collection of a store."""
 
@@ -172,22 +189,34 @@ class StoreSource:
     def embeds(self) -> bool:
         return self.models.embeds
 
+    @cached_property
+    def model(self) -> str:
+        """The model that serves the collection, as far as was seen; empty where none does yet."""
+        return self.store.model_of(self.collection)
+
+    @cached_property
+    def waits(self) -> bool:
+        try:
+            return may_wait(self.store, self.models, self.model)
+        except StoreError:
+            # The legs find out, and say so.
+            return False
+
     @property
     def pending(self) -> bool:
         return bool(self.store.pending(self.collection))
 
     def nearest(self, limit: int) -> Nearest:
         """The vector leg, asked with the model that serves the collection; the default where none does yet."""
-        model = self.store.model_of(self.collection)
-        if not model and not self.pending:
+        if not self.model and not self.pending:
             # Nothing is there: whether the model answers makes no difference.
             return Nearest()
         try:
-            return self.nearest_by(model, limit)
+            return self.nearest_by(self.model, limit)
         except ModelMismatch:
             # Another model may have begun to serve the collection since it was asked for it.
             now = self.store.model_of(self.collection)
-            if now == model:
+            if now == self.model:
                 raise
             return self.nearest_by(now, limit)
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from homing.database import Database, Row, Transaction
-from homing.engine.presence import gone, this_process
-from homing.engine.work_state import FAR, PROCESS, WorkState
+from homing.engine.presence import gone
+from homing.engine.processes import PROCESS, this_process
+from homing.engine.work_state import FAR, WorkState
 
 # `model` is empty for the model that serves the collection. `since` is when a row was first asked for, `queued` when it
 # was last; `process` is who asked. `user_name` is whose texts these are, and `work_users` are all who ever came: a
@@ -97,6 +98,8 @@ class Work(WorkState):
                 for one, size in sorted(sizes.items())
             ),
         )
+        if sizes:
+            transaction.notify()
 
     def register(self, transaction: Transaction) -> None:
         """Remember that this user has texts, so that whoever changes the model, or has time to embed, finds them."""
@@ -156,7 +159,7 @@ class Work(WorkState):
         # Mostly there is nothing: nobody who writes has to wait for that.
         if not self._database.read(lambda transaction: claimable(transaction, transaction.now(), 1)):
             return []
-        return self._database.write(work)
+        return self._database.write(work, awaited=False)
 
     def done(self, items: Sequence[Item]) -> None:
         """These have their vectors. What was asked for again meanwhile stays, free to be claimed."""
@@ -238,7 +241,7 @@ class Work(WorkState):
     def _dead(self, transaction: Transaction, now: float) -> list[str]:
         """The workers that hold something and have died."""
         owners = transaction.rows("SELECT DISTINCT owner FROM work WHERE owner <> '' AND leased > $1", now)
-        return sorted(gone(transaction, (owner for (owner,) in owners), now))
+        return sorted(gone(transaction, (owner for (owner,) in owners), now, local=self._local))
 
 
 def _order(item: Item) -> tuple[str, str, str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from homing.database import Database, Row, Transaction
+from homing.database.database import MultiUserDatabase
+from homing.engine.processes import PROCESS, is_gone
 
-PROCESS = secrets.token_hex(4)
-"""Tells this process from an earlier one that had its number, as happens in containers."""
 FAR = 7_200
 """Seconds ahead beyond which a time was written by a clock that has been set back since: nothing waits for it."""
 
@@ -45,6 +42,7 @@ class WorkState:
     def __init__(self, database: Database, user: str) -> None:
         self._database = database
         self._user = user
+        self._local = not isinstance(database, MultiUserDatabase)
 
     def users(self) -> list[str]:
         """Every user who has written texts through an engine on this database, by name."""
@@ -108,7 +106,7 @@ class WorkState:
             "SELECT DISTINCT owner FROM work WHERE user_name = $1 AND owner <> '' "
             f"AND leased > $2 AND leased < $2 + {FAR}"
         )
-        return not all(is_gone(owner) for (owner,) in owners)
+        return not all(is_gone(owner, local=self._local) for (owner,) in owners)
 
     def has(self, count: int, *, resting: bool = False) -> bool:
         """Whether at least so many rows wait; with `resting`, that are not due yet because they were just written."""
@@ -137,13 +135,14 @@ class WorkState:
         attended = {one for one, dead, error in found if dead or not error}
         return [one for one in ids if one not in attended]
 
-    def next_due(self) -> float | None:
-        """In how many seconds something becomes due; None where nothing waits."""
+    def next_due(self, *, everybody: bool = False) -> float | None:
+        """In how many seconds something becomes due, of this user or of everybody; None where nothing waits."""
 
         def work(transaction: Transaction) -> float | None:
             [(due,)] = transaction.rows(
-                "SELECT min(CASE WHEN owner = '' THEN due ELSE leased END) FROM work WHERE user_name = $1 AND dead = 0",
-                self._user,
+                "SELECT min(CASE WHEN owner = '' THEN due ELSE leased END) FROM work "
+                "WHERE (user_name = $1 OR $2 = 1) AND dead = 0",
+                *(self._user, int(everybody)),
             )
             ahead = 0.0 if due is None else float(due - transaction.now())
             return None if due is None else ahead if 0.0 < ahead < FAR else 0.0
@@ -172,19 +171,3 @@ class WorkState:
     def _rows_now(self, statement: str, *values: Any) -> list[Row]:
         """What a statement answers; `$1` is the user, `$2` the time."""
         return self._database.read(lambda own: own.rows(statement, self._user, own.now(), *values))
-
-
-def is_gone(owner: str) -> bool:
-    """Whether the holder of a lease is certainly gone: a process of this machine that does not run."""
-    host, pid, process, _ = owner.rsplit(":", 3)
-    if host != socket.gethostname():
-        return False
-    if int(pid) == os.getpid():
-        return process != PROCESS
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass
-    return False

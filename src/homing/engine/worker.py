@@ -19,9 +19,12 @@ from homing.stores.store import Store
 log = logging.getLogger(__name__)
 
 POLL = 0.25
-"""Seconds between two looks for what other processes wrote."""
+"""Seconds between two looks at what others make true, and before the first of an idle worker for what they wrote."""
 HELD_POLL = 0.02
 """Seconds between two looks at what others are at."""
+FOLLOW = 60.0
+"""Seconds after which it asks every collection for its model even if the default is still the same: that takes a
+request or two for each collection in object storage."""
 LOOK = 5.0
 """Seconds after which it looks again even if nothing was written."""
 
@@ -80,6 +83,8 @@ class Worker:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._at_work = 0
+        self._notified = 0
+        self._followed = ("", 0.0)
         self._left: list[Item] = []
         self._warned_full = False
 
@@ -101,6 +106,7 @@ class Worker:
     def notify(self) -> None:
         """Something was written."""
         with self._wake:
+            self._notified += 1
             self._wake.notify_all()
 
     def wait(self, done: Callable[[], bool], timeout: float) -> bool:
@@ -250,23 +256,25 @@ class Worker:
                 raise
 
     def _loop(self, stopping: threading.Event) -> None:
-        seen, looked = -1, 0.0
+        seen, looked, pause = -1, 0.0, POLL
         while not stopping.is_set():
-            worked = False
+            worked, due, notified = False, None, self._notified
             try:
-                version, now = self._database.version(), time.monotonic()
+                version, now, due = self._database.version(), time.monotonic(), self._work.next_due(everybody=True)
                 # Looking costs microseconds while nothing is written; a model that is back shows in nothing else.
-                if version != seen or now - looked > LOOK or self._work.next_due() == 0.0:
+                if version != seen or now - looked > LOOK or due == 0.0:
                     if self._work.has(1):
                         self._warn_when_full()
                         many = self._work.has(self._options.batch_size, resting=True)
                         worked = self.run_batch(early=many, stopping=stopping)
-                    worked = worked or self.follow()
+                    worked = worked or (self._may_follow(now) and self.follow())
                     for other in self._others():
                         # One batch of each, in turn: nobody waits for another's import.
                         worked = other.take_turn(stopping) or worked
                     looked = now
                 seen = version
+                # The longer nothing comes, the less often it looks, where somebody would tell.
+                pause = POLL if worked else min(2 * pause, self._database.listen(self.notify))
             except StoreClosed:
                 # Whoever opened the database is done with it.
                 return
@@ -278,8 +286,11 @@ class Worker:
                 log.exception("the background worker carries on after an unexpected failure")
             if not worked:
                 with self._wake:
-                    if not stopping.is_set():
-                        self._wake.wait(POLL)
+                    told = self._wake.wait_for(
+                        lambda notified=notified: stopping.is_set() or self._notified != notified,  # type: ignore[misc]
+                        min(pause, due or pause),
+                    )
+                pause = POLL if told else pause
 
     def take_turn(self, stopping: threading.Event) -> bool:
         """Do one batch, or what a change of model takes, in the thread of another worker; whether there was anything.
@@ -294,6 +305,18 @@ class Worker:
             if not stopping.is_set():
                 log.warning("the background worker goes on with other users after: %s", error)
             return False
+
+    def _may_follow(self, now: float) -> bool:
+        """Whether the default model is another one, a change is under way, or nobody has looked for long."""
+        try:
+            default = self._models.provider("").id
+        except EmbeddingError:
+            return False
+        before, since = self._followed
+        if default == before and now - since < FOLLOW and not self._wanted.all():
+            return False
+        self._followed = (default, now)
+        return True
 
     def follow(self) -> bool:
         """Have every collection change to the default model, and list what that takes; whether there was anything."""

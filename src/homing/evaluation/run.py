@@ -7,7 +7,7 @@ import pickle
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -61,7 +61,7 @@ class Configuration:
             raise InvalidArgument(f"the k of a fusion is not negative; got {self.rrf_k}")
 
     @property
-    def mode(self) -> Literal["semantic", "keyword", "hybrid"]:
+    def mode(self) -> Mode:
         """Which legs have a say."""
         if not self.keyword_weight:
             return "semantic"
@@ -70,26 +70,11 @@ class Configuration:
     @property
     def name(self) -> str:
         """What a table calls it."""
-        if not self.keyword_weight:
-            return "vector"
-        if not self.vector_weight:
-            return "keyword"
+        if self.mode != "hybrid":
+            return "keyword" if self.mode == "keyword" else "vector"
         if self.fusion == "evidence":
             return EVIDENCE
         return f"hybrid {self.vector_weight:g}/{self.keyword_weight:g} k={self.rrf_k}"
-
-    def options(self, limit: int, deadline: float) -> HybridOptions:
-        """The options of a search that is made this way."""
-        return HybridOptions(
-            limit=limit,
-            mode=self.mode,
-            min_score=self.min_score,
-            fusion=self.fusion,
-            vector_weight=self.vector_weight,
-            keyword_weight=self.keyword_weight,
-            rrf_k=self.rrf_k,
-            deadline=deadline,
-        )
 
 
 def sweep(step: float = 0.1, *, rrf_k: int = DEFAULT_K, min_score: float | None = None) -> list[Configuration]:
@@ -102,31 +87,26 @@ NEAREST = Configuration(1, 0)
 """What tells how near the nearest document is; always asked."""
 
 
-def read_once(store: Store) -> Store:
-    """The store, giving again what it has answered to the same question. Nothing may be written meanwhile.
+class _ReadOnce:
+    """A store that gives again what it has answered to the same question. Nothing may be written meanwhile.
 
     Configurations that are compared differ in how they combine the legs: the legs themselves are asked once.
     """
-    return cast(Store, _ReadOnce(store))
 
-
-class _ReadOnce:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._answers: dict[bytes, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
-        return self._once(name, method) if name in READS else method
 
-    def _once(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def answer(*positional: Any, **named: Any) -> Any:
             key = pickle.dumps((name, positional, named))
             if key not in self._answers:
                 self._answers[key] = method(*positional, **named)
             return self._answers[key]
 
-        return answer
+        return answer if name in READS else method
 
 
 def recall(ranking: Sequence[str], relevant: Mapping[str, float], k: int) -> float:
@@ -185,7 +165,7 @@ def ask(
     asked = list(dict.fromkeys((NEAREST, *configurations)))
     embedder = _Prepared(engine.models.provider(), [question.text for question in golden.questions])
     for number, question in enumerate(golden.questions, start=1):
-        store = read_once(engine.store)
+        store = cast(Store, _ReadOnce(engine.store))
         answers.append(Answers(question, {one: _search(question.text, store, embedder, one) for one in asked}))
         if progress is not None:
             progress(number, len(golden.questions))
@@ -193,7 +173,7 @@ def ask(
 
 
 def _search(text: str, store: Store, embedder: EmbeddingProvider, configuration: Configuration) -> Retrieved:
-    options = configuration.options(SHOWN, DEADLINE)
+    options = HybridOptions(limit=SHOWN, mode=configuration.mode, deadline=DEADLINE, **asdict(configuration))
     return search(text, COLLECTION, store=store, embedder=embedder, options=options, on_failure=_refuse)
 
 
@@ -214,16 +194,6 @@ class _Prepared(Wrapper):
         if kind == "query" and all(text in self._rows for text in texts):
             return np.stack([self._rows[text] for text in texts])
         return self._provider.embed(texts, kind=kind)
-
-
-def answers_something(found: Retrieved, configuration: Configuration, threshold: float) -> bool:
-    """Whether an answer has anything to say: a hit scores enough.
-
-    Words alone have no score that means something across questions, so there any hit counts.
-    """
-    if configuration.mode == "keyword":
-        return bool(found)
-    return any((hit.score or 0.0) >= threshold for hit in found)
 
 
 def score(
@@ -325,12 +295,13 @@ def _means(
 ) -> Row:
     answered = [([hit.id for hit in one.found[configuration]], one.question.relevant) for one in chosen]
     answered = [(found, relevant) for found, relevant in answered if relevant]
-    spoke = [
-        (bool(one.question.relevant), answers_something(one.found[configuration], configuration, threshold))
-        for one in chosen
-    ]
-    kept = [float(something) for answerable, something in spoke if answerable]
-    abstained = [float(not something) for answerable, something in spoke if not answerable]
+    # Words alone have no score that means something across questions: there any hit says something.
+    words = configuration.mode == "keyword"
+    kept: list[float] = []
+    abstained: list[float] = []
+    for one in chosen:
+        spoke = any(words or (hit.score or 0.0) >= threshold for hit in one.found[configuration])
+        (kept if one.question.relevant else abstained).append(float(spoke is bool(one.question.relevant)))
     return Row(
         set=name,
         model=model,

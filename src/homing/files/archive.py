@@ -68,14 +68,12 @@ class Archive:
             if one.flag_bits & 0x1:
                 raise FileEncrypted(f"{self.filename} has a password; save it without one")
             unpacked.add(one.file_size)
-            if self._is_held(one.filename) and one.file_size > self.limits.member:
+            held = one.filename.lower().endswith(_HELD) and not one.filename.startswith(_STREAMED)
+            if held and one.file_size > self.limits.member:
                 raise FileTooLarge(
                     f"{self.filename} holds {one.filename} of {one.file_size / MIB:.0f} MiB; split the file",
                     details={"limit": self.limits.member, "of": "bytes of one member"},
                 )
-
-    def _is_held(self, name: str) -> bool:
-        return name.lower().endswith(_HELD) and not name.startswith(_STREAMED)
 
 
 class _Begun(Exception):

@@ -16,6 +16,7 @@ import signal
 import socket
 import struct
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -129,6 +130,7 @@ def _prepare() -> None:
     # openpyxl would import numpy, and needs it for nothing here.
     sys.modules["numpy"] = None  # type: ignore[assignment]
     logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
 
 
 def _answer(incoming: IO[bytes], write: Callable[[bytes], None]) -> None:

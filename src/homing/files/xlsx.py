@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import chain, islice
@@ -14,17 +12,13 @@ from homing.files.archive import Archive, damaged
 from homing.files.file_text import Counter, FileText, Limits, joined
 from homing.progress import Progress
 
-# Hiding openpyxl's warnings about styles changes a list that all threads share; one at a time may do so.
-_ONE_AT_A_TIME = threading.Lock()
-
 
 def read_xlsx(content: bytes, filename: str, limits: Limits, progress: Progress) -> FileText:
     """The sheets that have something in them, with what formulas last came to."""
     import openpyxl
 
     Archive(content, filename, limits).refuse_entities()
-    with _ONE_AT_A_TIME, warnings.catch_warnings(), damaged(filename):
-        warnings.simplefilter("ignore")
+    with damaged(filename):
         workbook = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         try:
             cells = Counter(filename, "cells", limits.cells)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 from homing.app import open_app
 from homing.embedders.provider import EmbeddingProvider
 from homing.errors import InvalidArgument
+from homing.frameworks import in_thread
 from homing.haystack.document_store import HomingDocumentStore
 from homing.records import Mode
 
@@ -81,16 +81,7 @@ class HomingHybridRetriever:
         )
         return {"documents": found}
 
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self,
-        query: str,
-        query_embedding: list[float] | None = None,
-        filters: dict[str, Any] | None = None,
-        top_k: int | None = None,
-    ) -> dict[str, list[Document]]:
-        """The same in a thread."""
-        return await asyncio.to_thread(self.run, query, query_embedding, filters, top_k)
+    run_async = component.output_types(documents=list[Document])(in_thread(run))
 
 
 class _Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +18,7 @@ from haystack.errors import FilterError
 from homing.database import Transaction
 from homing.engine.engine import Collection
 from homing.errors import InvalidArgument
-from homing.frameworks import OpenCollection, Place, score_of_hit
+from homing.frameworks import OpenCollection, Place, in_thread, score_of_hit
 from homing.records import Mode, VectorRecord
 
 Filters = Mapping[str, Any]
@@ -217,54 +216,18 @@ class HomingDocumentStore:
 
     # The same in a thread.
 
-    async def count_documents_async(self) -> int:
-        return await asyncio.to_thread(self.count_documents)
-
-    async def count_documents_by_filter_async(self, filters: Filters) -> int:
-        return await asyncio.to_thread(self.count_documents_by_filter, filters)
-
-    async def filter_documents_async(self, filters: Filters | None = None) -> list[Document]:
-        return await asyncio.to_thread(self.filter_documents, filters)
-
-    async def write_documents_async(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        return await asyncio.to_thread(self.write_documents, documents, policy)
-
-    async def delete_documents_async(self, document_ids: list[str]) -> None:
-        await asyncio.to_thread(self.delete_documents, document_ids)
-
-    async def delete_all_documents_async(self, recreate_index: bool = False) -> None:
-        await asyncio.to_thread(self.delete_all_documents, recreate_index)
-
-    async def delete_by_filter_async(self, filters: Filters) -> int:
-        return await asyncio.to_thread(self.delete_by_filter, filters)
-
-    async def update_by_filter_async(self, filters: Filters, meta: dict[str, Any]) -> int:
-        return await asyncio.to_thread(self.update_by_filter, filters, meta)
-
-    async def count_unique_metadata_by_filter_async(
-        self, filters: Filters, metadata_fields: Sequence[str]
-    ) -> dict[str, int]:
-        return await asyncio.to_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
-
-    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
-        return await asyncio.to_thread(self.get_metadata_fields_info)
-
-    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
-        return await asyncio.to_thread(self.get_metadata_field_min_max, metadata_field)
-
-    async def get_metadata_field_unique_values_async(
-        self,
-        metadata_field: str,
-        search_term: str | None = None,
-        from_: int = 0,
-        size: int = 10,
-        filters: Filters | None = None,
-    ) -> tuple[list[Any], int]:
-        return await asyncio.to_thread(
-            self.get_metadata_field_unique_values, metadata_field, search_term, from_, size, filters
-        )
+    count_documents_async = in_thread(count_documents)
+    count_documents_by_filter_async = in_thread(count_documents_by_filter)
+    filter_documents_async = in_thread(filter_documents)
+    write_documents_async = in_thread(write_documents)
+    delete_documents_async = in_thread(delete_documents)
+    delete_all_documents_async = in_thread(delete_all_documents)
+    delete_by_filter_async = in_thread(delete_by_filter)
+    update_by_filter_async = in_thread(update_by_filter)
+    count_unique_metadata_by_filter_async = in_thread(count_unique_metadata_by_filter)
+    get_metadata_fields_info_async = in_thread(get_metadata_fields_info)
+    get_metadata_field_min_max_async = in_thread(get_metadata_field_min_max)
+    get_metadata_field_unique_values_async = in_thread(get_metadata_field_unique_values)
 
 
 def _metadata(name: str, kept: Mapping[str, Any]) -> dict[str, Any]:

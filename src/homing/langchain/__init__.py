@@ -19,10 +19,9 @@ except ModuleNotFoundError as error:
     raise missing("langchain-core", "langchain") from error
 
 from homing.langchain.agents import SkillRetriever, agent_tools
-from homing.langchain.documents import merge_results_with_rrf
 from homing.langchain.embeddings import HomingEmbeddings
 from homing.langchain.options import HybridRetrieverOptions
-from homing.langchain.retriever import HybridRetriever
+from homing.langchain.retriever import HybridRetriever, merge_results_with_rrf
 from homing.langchain.table import prepare_table
 from homing.langchain.vector_store import HomingVectorStore
 from homing.text.keywords import extract_keywords

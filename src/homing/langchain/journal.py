@@ -8,11 +8,10 @@ for machines finds them without reading the text.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
-from homing.langchain.documents import file_name
 from homing.langchain.options import HybridRetrieverOptions
 from homing.legs import Outcome
 from homing.records import Leg, Retrieved
@@ -35,30 +34,31 @@ NO_KEYWORDS = "未提取到关键词，仅使用向量检索"
 SLOW = "混合检索耗时过长"
 DONE = "混合检索完成"
 TOP = 3
-
-
-class Span(Protocol):
-    """What can be said about a piece of work while it runs."""
-
-    def set_attribute(self, key: str, value: Any) -> None:
-        """Add one fact."""
-
-
-class _NoSpan:
-    def set_attribute(self, key: str, value: Any) -> None:
-        """Nobody listens."""
+FILE_KEYS = ("fileName", "file_name", "filename", "source")
+"""Where the name of a file stands in the metadata; the first that is there counts."""
 
 
 @contextmanager
-def span(name: str, **attributes: Any) -> Iterator[Span]:
-    """A span around a block, a child of the current one; what the block raises is recorded on it and passed on."""
+def span(name: str, **facts: Any) -> Iterator[Callable[..., None]]:
+    """A span around a block, a child of the current one, and what takes facts about it while it runs.
+
+    What the block raises is recorded on it and passed on.
+    """
     if trace is None:
-        yield _NoSpan()
+        yield lambda **facts: None
         return
     with trace.get_tracer("homing").start_as_current_span(name) as current:
-        for key, value in attributes.items():
-            current.set_attribute(f"homing.{key}", value)
-        yield current
+
+        def note(**facts: Any) -> None:
+            current.set_attributes({f"homing.{key}": value for key, value in facts.items()})
+
+        note(**facts)
+        yield note
+
+
+def file_name(metadata: Mapping[str, Any]) -> str | None:
+    """The file that a document came from; None where its metadata does not tell."""
+    return next((str(metadata[key]) for key in FILE_KEYS if metadata.get(key) is not None), None)
 
 
 def unbalanced(options: HybridRetrieverOptions) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,26 +15,117 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr, ValidationError
 
+from homing.engine.ranking import DEFAULT_K, Ranking, rrf
 from homing.engine.search import HybridOptions, Outcomes, ask, concluded, found_by, fused
 from homing.errors import InvalidArgument, RetrievalFailed, StoreError
 from homing.langchain import journal
-from homing.langchain.documents import as_document, capped, grouped, merge_results_with_rrf
 from homing.langchain.embeddings import provider_of
 from homing.langchain.options import HybridRetrieverOptions
 from homing.langchain.source import CollectionSource, Place, UserSource, collection_of
 from homing.langchain.table import calling_loop, table_of
 from homing.langchain.table_source import rows_of
 from homing.langchain.vector_store import HomingVectorStore
-from homing.records import Leg, Retrieved
+from homing.legs import ThreadPool
+from homing.records import Hit, Leg, LegShare, Retrieved
 from homing.stores import arguments
 from homing.stores.store import Store
 from homing.text.keywords import extract_keywords
-from homing.threads import ThreadPool
 
 DEEPEST = 2_000
 """Matches of one leg beyond which nobody looks for a file that has not had its turn."""
 _WAITING = ThreadPool("homing-retriever", 64)
 """Where calls of `ainvoke` wait for their answer."""
+
+
+def as_document(hit: Hit, answer: Retrieved, user_id: int | str) -> Document:
+    """The text of a hit, with its own metadata and, over it, what the search knows.
+
+    Keys of the search cannot be forged by a document: `id`, `userId`, `fileName`, `similarity` (None where no vector
+    was compared), `keywordScore` (how many keywords it contains), `score` (fused), `vectorRank` and `keywordRank` (None
+    where that leg did not find it), `matchedKeywords`; and `degraded` with the reason, None for a whole answer.
+    """
+    legs: dict[str, LegShare] = {share.leg: share for share in hit.legs}
+    vector, keyword = legs.get("vector"), legs.get("keyword")
+    known: dict[str, Any] = {
+        "id": hit.id,
+        "userId": user_id,
+        "fileName": journal.file_name(hit.metadata),
+        "similarity": hit.score,
+        "keywordScore": keyword.raw if keyword else 0.0,
+        "score": hit.fused,
+        "vectorRank": vector.rank if vector else None,
+        "keywordRank": keyword.rank if keyword else None,
+        "matchedKeywords": list(hit.keywords),
+        "degraded": answer.reason,
+    }
+    return Document(id=hit.id, page_content=hit.text, metadata={**hit.metadata, **known})
+
+
+def capped(ranked: Iterable[Hit], most: int | None) -> list[Hit]:
+    """The same order without what is beyond the first `most` of a file; what has no file always stays."""
+    taken: Counter[str] = Counter()
+    kept = []
+    for hit in ranked:
+        name = journal.file_name(hit.metadata)
+        if most is not None and name is not None:
+            taken[name] += 1
+            if taken[name] > most:
+                continue
+        kept.append(hit)
+    return kept
+
+
+def grouped(ranked: Sequence[Hit]) -> list[Hit]:
+    """Files in the order of their best document, the documents of each together, in their own order."""
+    groups: dict[object, list[Hit]] = {}
+    for place, hit in enumerate(ranked):
+        name = journal.file_name(hit.metadata)
+        groups.setdefault(name if name is not None else place, []).append(hit)
+    return [hit for group in groups.values() for hit in group]
+
+
+def merge_results_with_rrf(
+    vector_results: Sequence[Document],
+    keyword_results: Sequence[Document],
+    *,
+    limit: int | None = None,
+    rrf_k: int = DEFAULT_K,
+    vector_weight: float = 0.7,
+    keyword_weight: float = 0.3,
+) -> list[Document]:
+    """The documents of both lists, best first, each once: `score = Σ weight / (rrf_k + rank)`, ranks from 1.
+
+    A document is known by its id (`Document.id`, or `metadata["id"]`). It keeps the metadata that both lists give it;
+    `score`, `vectorRank` and `keywordRank` are added, the ranks None where a list does not have it. The documents that
+    are passed in stay as they are.
+    """
+    lists = {"vector": vector_results, "keyword": keyword_results}
+    by_leg = {leg: {_identity(one): one for one in reversed(found)} for leg, found in lists.items()}
+    fused = rrf(
+        [
+            Ranking("vector", [_identity(one) for one in vector_results], vector_weight),
+            Ranking("keyword", [_identity(one) for one in keyword_results], keyword_weight),
+        ],
+        k=rrf_k,
+    )
+    merged = []
+    for one in fused[:limit]:
+        seen = [by_leg[leg][one.id] for leg in ("keyword", "vector") if one.id in by_leg[leg]]
+        metadata = {key: value for document in seen for key, value in document.metadata.items()}
+        metadata |= {
+            "score": one.score,
+            "vectorRank": one.ranks.get("vector"),
+            "keywordRank": one.ranks.get("keyword"),
+        }
+        merged.append(Document(id=one.id, page_content=seen[-1].page_content, metadata=metadata))
+    return merged
+
+
+def _identity(document: Document) -> str:
+    identity = document.id if document.id is not None else document.metadata.get("id")
+    if identity is None:
+        raise InvalidArgument("documents are merged by their id; one has neither `id` nor metadata['id']")
+    return str(identity)
 
 
 class HybridRetriever(BaseRetriever):
@@ -112,10 +204,9 @@ class HybridRetriever(BaseRetriever):
         if not query.strip():
             return Retrieved((), "hybrid")
         query_shown = {"query": query} if options.log_query else {}
-        with journal.span("homing.hybrid_search", limit=options.limit, **query_shown) as noted:
+        with journal.span("homing.hybrid_search", limit=options.limit, **query_shown) as note:
             answer = self._search(source, options)
-            noted.set_attribute("homing.results", len(answer))
-            noted.set_attribute("homing.degraded", answer.degraded)
+            note(results=len(answer), degraded=answer.degraded)
             return answer
 
     def _search(self, source: UserSource, options: HybridRetrieverOptions) -> Retrieved:

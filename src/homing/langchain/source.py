@@ -37,6 +37,7 @@ class UserSource(ABC):
     """An engine `Source` of one query. Rows of other users cannot be reached, whatever the filter says."""
 
     embeds = True
+    waits = True
 
     def __init__(self, query: str, options: HybridRetrieverOptions, user_id: int | str, collection: str) -> None:
         self.query = query
@@ -64,19 +65,19 @@ class UserSource(ABC):
 
     def nearest(self, limit: int) -> Nearest:
         """The vector leg."""
-        with journal.span("homing.vector_search") as noted:
+        with journal.span("homing.vector_search") as note:
             found = self.by_vector(limit)
-            noted.set_attribute("homing.results", len(found.above(self.options.min_similarity).cosines))
+            note(results=len(found.above(self.options.min_similarity).cosines))
             return found
 
     def words(self, limit: int) -> Words:
         """The keyword leg: the rows with the keywords, as the options rank them; `bm25` is how many each has."""
-        with journal.span("homing.keyword_search") as noted:
+        with journal.span("homing.keyword_search") as note:
             if not self.keywords:
                 journal.no_keywords(self.options, self.query, self.user_id)
                 return Words()
             found = self.by_keywords(limit)
-            noted.set_attribute("homing.results", len(found.found))
+            note(results=len(found.found))
             return found
 
     def read(self, ids: Sequence[str]) -> dict[str, VectorRecord]:
@@ -166,6 +167,7 @@ class CollectionSource(UserSource):
         models = EmbedOnce(FixedModel(embedder))
         self._store = store
         self._inner = WithRows(query, collection, store, models, self._narrowed.metadata_filter, self._own)
+        self.waits = self._inner.waits
 
     def by_vector(self, limit: int) -> Nearest:
         """The nearest records."""
@@ -217,7 +219,7 @@ class CollectionSource(UserSource):
         return own
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WithRows(StoreSource):
     """The engine's source, whose vector leg brings the records, so that none of them is read afterwards."""
 

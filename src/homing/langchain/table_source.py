@@ -113,7 +113,10 @@ class TableSource(UserSource):
                 types = await column_types(connection, self._table)
                 sql = replace(self._sql, types=types, careful=careful)
                 if not alone:
-                    iterative = scans and _version(types.get("extension vector", "")) >= (0, 8)
+                    version = tuple(
+                        int(part) for part in types.get("extension vector", "").split(".") if part.isdigit()
+                    )
+                    iterative = scans and version >= (0, 8)
                     await fetch(connection, *sql.session(deadline, scans=iterative))
                 return await fetch(connection, *statement(sql))
 
@@ -283,7 +286,3 @@ def _pattern(word: str) -> str:
 
 def _written(vector: Vector) -> str:
     return "[" + ",".join(map(repr, vector.tolist())) + "]"
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())

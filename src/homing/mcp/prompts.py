@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CompleteRequestParams, CompleteResult, Completion
+from mcp_types import CompleteRequestParams, CompleteResult, Completion
 from pydantic import Field
 
-from homing.errors import HomingError, InvalidArgument
+from homing.errors import HomingError
 from homing.mcp.library import add_handler
-from homing.mcp.resources import skill_keys
+from homing.mcp.resources import refused, skill_keys
 from homing.mcp.tools import Access, AccessOf
 from homing.operations import OPERATIONS, Call
 from homing.operations.agent_tools import answer_agent
@@ -75,7 +74,7 @@ class Prompts:
         try:
             return answer_agent(operation, Call(access.app, access.app, scope="read"), asked, access.on_search)[0]
         except HomingError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
     async def complete(self, ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> CompleteResult:
         """The names that begin with what was typed, and behind them those that hold it."""
@@ -84,8 +83,9 @@ class Prompts:
         try:
             names = await anyio.to_thread.run_sync(self._names, ctx.request, params.argument.name, chosen)
         except HomingError as error:
-            raise _refused(error) from error
-        matching = sorted((one for one in names if typed in one.casefold()), key=lambda one: _place(one, typed))
+            raise refused(error) from error
+        found = (one for one in names if typed in one.casefold())
+        matching = sorted(found, key=lambda one: (not one.casefold().startswith(typed), one))
         shown = matching[:MAX_COMPLETIONS]
         return CompleteResult(
             completion=Completion(values=shown, total=len(matching), has_more=len(matching) > len(shown))
@@ -102,12 +102,3 @@ class Prompts:
                 projects = [chosen["project"]] if chosen.get("project") else self._names(request, "project", chosen)
                 return {one.id for project in projects for one in access.app.documents.documents(project)}
         return ()
-
-
-def _place(name: str, typed: str) -> tuple[bool, str]:
-    return not name.casefold().startswith(typed), name
-
-
-def _refused(error: HomingError) -> MCPError:
-    code = INVALID_PARAMS if isinstance(error, InvalidArgument) else INTERNAL_ERROR
-    return MCPError(code, f"{error.code}: {error.message}", {"code": error.code})

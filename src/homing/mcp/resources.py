@@ -68,7 +68,7 @@ class Resources:
         try:
             found = list(islice(_everything(self._access_of(request)), start, start + PAGE + 1))
         except HomingError as error:
-            raise MCPError(INTERNAL_ERROR, f"{error.code}: {error.message}", {"code": error.code}) from error
+            raise refused(error) from error
         except Exception as error:
             log.exception("resources cannot be listed")
             raise MCPError(
@@ -136,6 +136,12 @@ def _position(cursor: Any) -> int:
     if not (isinstance(cursor, str) and re.fullmatch("[0-9]{1,12}", cursor)):
         raise MCPError(INVALID_PARAMS, f"INVALID_ARGUMENT: no cursor of this server: {cursor!r}")
     return int(cursor)
+
+
+def refused(error: HomingError) -> MCPError:
+    """An error as the protocol tells it, with its stable code."""
+    code = INVALID_PARAMS if isinstance(error, InvalidArgument) else INTERNAL_ERROR
+    return MCPError(code, f"{error.code}: {error.message}", {"code": error.code})
 
 
 @contextmanager

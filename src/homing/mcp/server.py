@@ -63,23 +63,18 @@ def mcp_server(
     changes.add_to(server, connected=not callable(app))
     add_handler(server, "logging/setLevel", SetLevelRequestParams, set_level)
     Prompts(access_of).add_to(server)
-    assistant = Annotations(audience=["assistant"])
-    server.resource(
-        SKILL,
-        name="skill",
-        title="A skill",
-        description=f"The SKILL.md of a skill by its name. {WRITTEN_BY_OTHERS}",
-        mime_type=MARKDOWN,
-        annotations=assistant,
-    )(resources.skill)
-    server.resource(
-        DOCUMENT,
-        name="document",
-        title="A document",
-        description=f"The whole text of a document. {WRITTEN_BY_OTHERS}",
-        mime_type=PLAIN,
-        annotations=assistant,
-    )(resources.document)
+    for address, name, says, mime_type, read in (
+        (SKILL, "skill", "The SKILL.md of a skill by its name.", MARKDOWN, resources.skill),
+        (DOCUMENT, "document", "The whole text of a document.", PLAIN, resources.document),
+    ):
+        server.resource(
+            address,
+            name=name,
+            title=f"A {name}",
+            description=f"{says} {WRITTEN_BY_OTHERS}",
+            mime_type=mime_type,
+            annotations=Annotations(audience=["assistant"]),
+        )(read)
     return server
 
 

@@ -3,8 +3,7 @@
 from homing.memory.adapter import ContextAwareModelAdapter
 from homing.memory.content import Entry, KnowledgeStore, LearningStore, MemoryStore
 from homing.memory.embedding_buffer import BufferOptions, EmbeddingBuffer, EmbedRequest
-from homing.memory.memory import Memory
-from homing.memory.service import RAGService, RetrieveOptions
+from homing.memory.service import Memory, RAGService, RetrieveOptions
 
 __all__ = [
     "BufferOptions",

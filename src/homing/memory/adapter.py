@@ -13,15 +13,12 @@ from typing import Any, Protocol
 from homing.chat import ChatModel, Message, StreamingChatModel
 from homing.engine.search import cut
 from homing.memory.content import SessionKey
-from homing.memory.service import RetrieveOptions
+from homing.memory.service import MAX_TOKENS, MEMORIES, RetrieveOptions
 from homing.records import Hit, Retrieved
 from homing.text.budget import estimate_tokens, fit
 
 log = logging.getLogger(__name__)
 
-MAX_TOKENS = 1500
-MEMORIES = ("observation", "reflection")
-"""What belongs to a session; knowledge and learning belong to all of them."""
 TITLE = "## Semantic Context (RAG)"
 HEAD = f"""{TITLE}
 

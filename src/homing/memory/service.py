@@ -1,4 +1,4 @@
-"""Recall: one question, several collections at once."""
+"""Remember, recall, forget: one question is put to several collections at once."""
 
 from __future__ import annotations
 
@@ -7,19 +7,32 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from homing.embedders.provider import EmbeddingProvider
+from homing.engine import Engine
+from homing.engine.engine import check_transactional
 from homing.engine.search import HybridOptions, log_failure, search
-from homing.engine.source import EmbedOnce, ModelsInUse, as_models
+from homing.engine.source import EmbedOnce, ModelsInUse, as_models, may_wait
+from homing.engine.work import IMPORT
 from homing.errors import EmbeddingError, InvalidArgument, RetrievalFailed
 from homing.legs import Outcome, run_legs
-from homing.memory.content import COLLECTIONS, SessionKey, session_text
+from homing.memory.content import COLLECTIONS, ContentStore, Entry, SessionKey, session_text
+from homing.progress import Progress
 from homing.records import Hit, Leg, Mode, Retrieved
 from homing.stores.store import MAX_LIMIT, Store
 from homing.vectors import score_of
 
+if TYPE_CHECKING:
+    from homing.chat import ChatModel
+    from homing.memory.adapter import ContextAwareModelAdapter
+
 log = logging.getLogger(__name__)
+
+MAX_TOKENS = 1500
+"""How much of what is remembered goes into a prompt."""
+MEMORIES = ("observation", "reflection")
+"""What belongs to a session; knowledge and learning belong to all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +111,7 @@ class RAGService:
         outcomes = run_legs(
             {name: partial(question.put_to, name) for name in names},
             deadline=options.deadline + 1,
+            waits=may_wait(self._store, self._models),
         )
         question.log_failures()
         answers = {name: outcome.value for name, outcome in outcomes.items() if outcome.value is not None}
@@ -216,3 +230,76 @@ def _nothing_answered(failed: Mapping[str, Outcome[Retrieved]]) -> RetrievalFail
     causes: dict[str, BaseException] = {name: one.error for name, one in failed.items() if one.error is not None}
     reasons = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
     return RetrievalFailed(f"知识库检索失败 (no collection could be searched): {reasons}", causes=causes)
+
+
+class Memory(ContentStore):
+    """A memory over an engine, whose worker embeds what is remembered and whose `work` says what waits.
+
+    What is remembered is durable, and found by words, when the call returns. `options` are the defaults of `recall`;
+    without `enabled`, `wrap` adds nothing.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        options: RetrieveOptions | None = None,
+        hybrid: HybridOptions | None = None,
+        enabled: bool = True,
+    ) -> None:
+        check_transactional(engine.store, "memories")
+        super().__init__(engine)
+        self._options = options or RetrieveOptions()
+        self._enabled = enabled
+        self.service = RAGService(store=engine.store, embedder=engine.models, hybrid=hybrid)
+
+    def remember(self, collection: str, text: str, **fields: Any) -> Entry:
+        """Save a text in a collection; `fields` are entry_id, session_key, category, tags and metadata."""
+        return self.add(collection, text, **fields)
+
+    def recall(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
+        """What a question is about; see RAGService."""
+        return self.service.retrieve(query, options or self._options, **changes)
+
+    def forget(self, collection: str, ids: Sequence[str]) -> int:
+        """Delete entries; they are not recalled any more. Returns how many there were."""
+        return self.delete(collection, ids)
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """Ask again for every vector that is missing, dead letters included; returns how many were asked for.
+
+        `progress` is called with how many that are so far, and how many there will be. What was copied into the store
+        is listed from then on, too.
+        """
+        for name in self.collections:
+            self.list_again(name)
+        if not self._engine.models.embeds:
+            return 0
+        asked, total = 0, sum(map(self._store.pending, self.collections))
+        for name in self.collections:
+            for count in self._engine.collection(name).embed_missing(priority=IMPORT):
+                asked += count
+                if progress is not None:
+                    progress(asked, max(asked, total))
+        return asked
+
+    def wrap(
+        self,
+        chat_model: ChatModel,
+        *,
+        session_key: SessionKey | None = None,
+        session_scoped: Sequence[str] = MEMORIES,
+        max_tokens: int = MAX_TOKENS,
+    ) -> ContextAwareModelAdapter:
+        """The chat model with this memory in its system prompt."""
+        from homing.memory.adapter import ContextAwareModelAdapter
+
+        return ContextAwareModelAdapter(
+            chat_model,
+            self.service,
+            session_key=session_key,
+            session_scoped=session_scoped,
+            options=self._options,
+            max_tokens=max_tokens,
+            enabled=self._enabled,
+        )

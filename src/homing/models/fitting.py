@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -75,24 +76,36 @@ class Questions:
 
     def standings(self, unrelated: float) -> tuple[list[Standing], Flags]:
         """How the first hit of each stands out, and whether it is right."""
+        of, (distances, cosines, nearest, right) = self.measures, self._first
+        rows = zip(distances.tolist(), cosines.tolist(), nearest.tolist(), of.mass.tolist(), strict=True)
+        found = [
+            Standing.of(distance, cosine, near, Words((), mass, of.rarest, of.cosine.shape[1]), unrelated)
+            for distance, cosine, near, mass in rows
+        ]
+        return found, right
+
+    @cached_property
+    def _first(self) -> tuple[Numbers, Numbers, Numbers, Flags]:
+        """Of each, the distances of the first two hits, the cosine of the first, those of the nearest, and whether the
+        first is right."""
         of = self.measures
         distance, cosine = of.distance, of.cosine
         if self.removed:
             distance, cosine = np.where(of.relevant, 2.0, distance), np.where(of.relevant, -1.0, cosine)
         order = np.argsort(distance, axis=1, kind="stable")[:, :2]
-        field = -np.sort(-cosine, axis=1)[:, :FIELD]
-        found = [
-            Standing.of(
-                [float(one) for one in distance[row, order[row]]],
-                float(cosine[row, order[row, 0]]),
-                [float(one) for one in field[row]],
-                Words((), float(of.mass[row]), of.rarest, of.cosine.shape[1]),
-                unrelated,
-            )
-            for row in range(len(distance))
-        ]
-        right = of.relevant[np.arange(len(distance)), order[:, 0]]
-        return found, right & (not self.removed)
+        first = order[:, :1]
+        right = np.take_along_axis(of.relevant, first, axis=1)[:, 0] & (not self.removed)
+        distances, cosines = np.take_along_axis(distance, order, axis=1), np.take_along_axis(cosine, first, axis=1)
+        return distances, cosines[:, 0], -np.sort(-cosine, axis=1)[:, :FIELD], right
+
+    @cached_property
+    def in_small(self) -> tuple[Questions, ...]:
+        """The same as if there were fewer texts, as many as there are in small collections."""
+        return tuple(
+            replace(self, measures=self.measures.among(texts, seed=texts), weight=self.weight / len(SMALL))
+            for texts in SMALL
+            if texts < self.measures.cosine.shape[1]
+        )
 
 
 class MeasuredTexts:
@@ -138,11 +151,11 @@ def fit(collections: Sequence[Sequence[Questions]]) -> Fit:
     The score is fitted to hits, one that is relevant, one that is nearly and one at random for each question; the
     confidence to first hits, right or wrong.
     """
-    small = [one for collection in collections for one in _in_small(collection)]
     asked = [one for collection in collections for one in collection]
+    small = [few for one in asked for few in one.in_small]
     answerable = [one.measures for one in asked if one.measures.relevant.any() and not one.removed]
-    ninth = [np.sort(one.cosine, axis=1)[:, -min(FIELD, one.cosine.shape[1])] for one in answerable]
-    unrelated = round(float(np.median(np.concatenate(ninth))), 4)
+    field = [np.sort(one.cosine, axis=1)[:, -min(FIELD, one.cosine.shape[1])] for one in answerable]
+    unrelated = round(float(np.median(np.concatenate(field))), 4)
     drawn = [hits(one, seed=at) for at, one in enumerate(answerable)]
     distances, labels, shares = _joined(drawn, [1.0] * len(drawn))
     power, offset = logistic(-np.log(np.maximum(distances, SAME))[:, None], labels, shares, pull=PULL)
@@ -174,16 +187,6 @@ def _among_few(power: float, offset: float, small: Sequence[Measures]) -> tuple[
     known = power * np.concatenate(near) + offset
     sharper, few, _ = logistic(seen, labels, shares, pull=PULL, known=known, constant=False)
     return round(max(0.0, sharper), 4), round(few, 4)
-
-
-def _in_small(collection: Sequence[Questions]) -> list[Questions]:
-    """The same questions as if there were fewer texts, as many as there are in small collections."""
-    return [
-        replace(one, measures=one.measures.among(texts, seed=texts), weight=one.weight / len(SMALL))
-        for one in collection
-        for texts in SMALL
-        if texts < one.measures.cosine.shape[1]
-    ]
 
 
 def hits(of: Measures, *, seed: int = 0) -> tuple[Numbers, Flags]:

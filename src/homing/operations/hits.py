@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -13,12 +14,11 @@ from homing.operations.addresses import document_uri, skill_uri
 from homing.operations.models import Output
 from homing.records import Hit, Mode, Notice, Retrieved
 from homing.skills.finding import FoundSkills, SkillHit
-from homing.skills.skill_file import suspicions
+from homing.skills.suspicions import suspicions
 from homing.text.tokens import matched_terms, spans
 
 if TYPE_CHECKING:
     from homing.devices.answer import Answer as DeviceAnswer
-    from homing.skills.finding import FoundSkills, SkillHit
 
 Source = Literal["skills", "documents", "memory", "devices"]
 
@@ -149,11 +149,9 @@ def skills_out(query: str, found: FoundSkills) -> SearchOut:
 
 def devices_out(query: str, answer: DeviceAnswer, took_ms: float) -> SearchOut:
     """The devices that a sentence means, as hits."""
-    return SearchOut(
+    return SearchOut.of(
+        answer,
         source="devices",
-        mode=answer.mode,
-        degraded=answer.degraded,
-        reason=answer.reason,
         notice=_notice(NOTICES["vector"]) if answer.degraded else None,
         hits=[_device_hit(query, one, step) for step in answer.to_dict()["steps"] for one in step["candidates"]],
         took_ms=took_ms,
@@ -163,19 +161,11 @@ def devices_out(query: str, answer: DeviceAnswer, took_ms: float) -> SearchOut:
 def hit_of(query: str, hit: Hit) -> HitOut:
     """One hit with its explanation."""
     places = _marked_already(hit) if "highlights" in hit.metadata else marked(query, hit.text)
-    return HitOut(
-        id=hit.id,
-        text=hit.text,
-        score=hit.score,
-        cosine=hit.cosine,
-        fused=hit.fused,
-        legs=[
-            LegOut(leg=one.leg, rank=one.rank, score=finite(one.raw), weight=one.weight, share=one.share)
-            for one in hit.legs
-        ],
+    return HitOut.of(
+        hit,
+        legs=[LegOut.of(one, score=finite(one.raw)) for one in hit.legs],
         matched=list(hit.keywords or dict.fromkeys(hit.text[start:end] for start, end in places)),
         spans=places,
-        reasons=list(hit.reasons),
         uri=_uri(hit.metadata),
         flags=list(suspicions(hit.text)),
         metadata={**hit.metadata, "collection": hit.collection},
@@ -204,18 +194,8 @@ def finite(number: float) -> float:
 
 
 def _group(source: str, found: Retrieved | FoundSkills, hits: list[HitOut]) -> SearchOut:
-    return SearchOut(
-        source=source,
-        mode=found.mode,
-        degraded=found.degraded,
-        reason=found.reason,
-        notice=_notice(found.notice),
-        hits=hits,
-        took_ms=round(found.timings.get("total_ms", 0.0), 3),
-        corrected=dict(found.corrected),
-        confidence=found.confidence,
-        left_out=found.left_out,
-    )
+    took = round(found.timings.get("total_ms", 0.0), 3)
+    return SearchOut.of(found, source=source, notice=_notice(found.notice), hits=hits, took_ms=took)
 
 
 def _as_read(query: str, found: Retrieved | FoundSkills) -> str:
@@ -229,15 +209,14 @@ def _notice(notice: Notice | None) -> NoticeOut | None:
 
 def _skill_hit(query: str, hit: SkillHit) -> HitOut:
     text = hit.description or hit.name
-    return HitOut(
-        id=hit.id,
+    return HitOut.of(
+        hit,
         text=text,
-        score=hit.score,
-        cosine=hit.cosine,
         fused=hit.score,
         legs=[
             LegOut(leg=why.leg, rank=None, score=finite(why.value), weight=None, share=None)
-            for why in _first_of_each(hit.why, lambda why: why.leg)
+            for at, why in enumerate(hit.why)
+            if all(why.leg != before.leg for before in hit.why[:at])
         ],
         matched=list(dict.fromkeys(word for why in hit.why for word in why.keywords)),
         spans=marked(query, text),
@@ -248,25 +227,9 @@ def _skill_hit(query: str, hit: SkillHit) -> HitOut:
             "name": hit.name,
             "tags": list(hit.tags),
             "path": hit.path,
-            "why": [
-                {
-                    "leg": why.leg,
-                    "part": why.part,
-                    "text": why.text,
-                    "value": finite(why.value),
-                    "keywords": list(why.keywords),
-                }
-                for why in hit.why
-            ],
+            "why": [asdict(why) | {"value": finite(why.value), "keywords": list(why.keywords)} for why in hit.why],
         },
     )
-
-
-def _first_of_each(items: Sequence[Any], key: Callable[[Any], str]) -> list[Any]:
-    found: dict[str, Any] = {}
-    for one in items:
-        found.setdefault(key(one), one)
-    return list(found.values())
 
 
 def _device_hit(query: str, candidate: Mapping[str, Any], step: Mapping[str, Any]) -> HitOut:

@@ -72,6 +72,8 @@ class Output(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _make_readable(cls, data: Any) -> Any:
+        if isinstance(data, cls):
+            return data
         if not isinstance(data, Mapping):
             data = {name: _plain(getattr(data, name)) for name in cls.model_fields if hasattr(data, name)}
         return readable(data)
@@ -79,8 +81,8 @@ class Output(BaseModel):
     @classmethod
     def of(cls, found: Any, **more: Any) -> Self:
         """The fields of something, and further ones."""
-        own = {name: _plain(getattr(found, name)) for name in cls.model_fields if hasattr(found, name)}
-        return cls.model_validate({**own, **more})
+        own = [name for name in cls.model_fields if name not in more and hasattr(found, name)]
+        return cls.model_validate({name: _plain(getattr(found, name)) for name in own} | more)
 
     def searches(self) -> Iterator[tuple[str, Mode, bool]]:
         """The searches that were answered with this: of what, how, and whether degraded. For who counts them."""

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from homing.app import Homing
 from homing.errors import Conflict
+from homing.models.switch import SwitchState
 from homing.operations.models import Input, Name, Nothing, Output
 from homing.operations.operation import Call, Job, operation
 from homing.resolve import local_models
@@ -113,29 +114,19 @@ def change_default_model(call: Call, asked: ModelChoice) -> ModelChanged:
 def get_model_change(call: Call, asked: Nothing) -> ModelChange:
     """Which model answers where in your data, and how far a change has come."""
     status = call.app.switch.status()
-    state = status.state
-    return ModelChange(
+    state = status.state or SwitchState("", 0, 0, False, None, "")
+    return ModelChange.of(
+        state,
         default=status.default,
         finished=status.finished,
-        running=state is not None and state.running and not status.finished,
-        target="" if state is None else state.target,
-        done=0 if state is None else state.done,
-        total=0 if state is None else state.total,
-        seconds_left=None if state is None else state.seconds_left,
-        error="" if state is None else state.error,
+        running=state.running and not status.finished,
         collections=[CollectionOut.of(one) for one in status.collections],
     )
 
 
 def _models(app: Homing, used: str) -> list[ModelOut]:
     listed = {
-        ("local", one.name): ModelOut(
-            name=one.name,
-            provider="local",
-            dimensions=one.dimensions,
-            default=used == one.identity,
-            enabled=True,
-        )
+        ("local", one.name): ModelOut.of(one, provider="local", default=used == one.identity, enabled=True)
         for one in local_models(app.settings)
     }
     providers = {one.id: one for one in app.models.providers()}

@@ -53,7 +53,7 @@ def search_everything(call: Call, asked: SearchEverything) -> EverythingOut:
             _failed(source, outcome.error, outcome.code, outcome.milliseconds)
             if outcome.value is None
             else (outcome.value if asked.weaker else _related(outcome.value))
-            for source, outcome in run_legs(legs, deadline=DEADLINE).items()
+            for source, outcome in run_legs(legs, deadline=DEADLINE, waits=call.app.waits or call.owner.waits).items()
         ]
     )
 
@@ -70,6 +70,10 @@ def _memory(call: Call, asked: SearchEverything) -> SearchOut:
 
 def _devices(call: Call, asked: SearchEverything) -> SearchOut:
     started = time.perf_counter()
+    if not call.app.has_home:
+        return SearchOut(
+            source="devices", mode="hybrid", degraded=False, reason=None, notice=None, hits=[], took_ms=0.0
+        )
     answer = call.app.devices.ask(asked.query)
     group = devices_out(asked.query, answer, round((time.perf_counter() - started) * 1000, 3))
     return group.model_copy(update={"hits": group.hits[: asked.limit]})

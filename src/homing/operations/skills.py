@@ -12,7 +12,7 @@ from homing.errors import NotFound
 from homing.operations.hits import SearchOut, skills_out
 from homing.operations.models import Input, Limit, Name, Output, Query, Weaker
 from homing.operations.operation import Call, Job, Tool, operation
-from homing.skills.skill_file import suspicions
+from homing.skills.suspicions import suspicions
 
 if TYPE_CHECKING:
     from homing.skills import ScanReport

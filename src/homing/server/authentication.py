@@ -11,9 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from homing.errors import StoreError, Unauthorized
 from homing.operations.operation import Scope as Reach
 from homing.server.access import Caller
-from homing.server.limits import RateLimit
 from homing.server.service import Service
-from homing.server.shared_rate import SharedRateLimit
 from homing.server.users import OWNER
 
 PAGE = frozenset({"/", "/favicon.ico", "/docs"})
@@ -31,20 +29,15 @@ class Authentication:
     def __init__(self, app: ASGIApp, *, service: Service) -> None:
         self._app = app
         self._service = service
-        settings = service.settings
-        # Where other servers answer the same callers, what they may ask for is counted together.
-        self._shared = service.app.keeps_users_apart
-        self._rate: RateLimit | SharedRateLimit = RateLimit(settings.rate, settings.burst, folder=service.share.folder)
-        if self._shared and settings.rate:
-            self._rate = SharedRateLimit(service.app.database, settings.rate, settings.burst)
+        # A database server is waited for in a thread: nobody else's request should wait with it.
+        self._remote = service.app.keeps_users_apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            # A database server is waited for in a thread: nobody else's request should wait with it.
-            identity = await run_in_threadpool(self._identify, scope) if self._shared else self._identify(scope)
+            identity = await run_in_threadpool(self._identify, scope) if self._remote else self._identify(scope)
         except StoreError:
             # Without the database nobody can say who they are; how the server does is told all the same.
             if scope["path"] not in PUBLIC:
@@ -74,10 +67,10 @@ class Authentication:
         kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
         given = given.strip() if kind.casefold() == "bearer" else ""
         if not self._service.needs_token:
-            self._rate.take(address)
+            self._service.count(address)
             return OWNER, "admin"
         if not given:
-            self._rate.take(address)
+            self._service.count(address)
             if scope["path"] in PUBLIC:
                 return None
             raise Unauthorized("this server needs a token; send it as `Authorization: Bearer hmg_…`")
@@ -85,7 +78,7 @@ class Authentication:
             token = self._service.tokens.check(given)
         except Unauthorized:
             # Guessing is limited like asking.
-            self._rate.take(address)
+            self._service.count(address)
             raise
-        self._rate.take(f"token {token.id}")
+        self._service.count(f"token {token.id}")
         return token.user, token.scope

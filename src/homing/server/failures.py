@@ -16,33 +16,8 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from homing.errors import (
-    Backpressure,
-    BodyTooLarge,
-    Canceled,
-    ChatError,
-    Conflict,
-    EmbeddingError,
-    FileTooLarge,
-    FileUnreadable,
-    Forbidden,
-    HeadersTooLarge,
-    HomingError,
-    InvalidArgument,
-    LanceSearchError,
-    MissingExtra,
-    NotFound,
-    Overloaded,
-    RequestTimeout,
-    StoreBusy,
-    StoreClosed,
-    StoreReadOnly,
-    StoreUnavailable,
-    TextTooLong,
-    TooManyRequests,
-    Unauthorized,
-    UnsupportedFile,
-)
+from homing import errors
+from homing.errors import HomingError
 from homing.errors_zh import in_chinese
 from homing.operations.models import Output
 from homing.operations.problems import MAX_NAME, problem
@@ -51,32 +26,23 @@ from homing.server.log_lines import REQUEST_ID
 
 log = logging.getLogger(__name__)
 
-STATUSES: tuple[tuple[type[HomingError], int], ...] = (
-    (InvalidArgument, 400),
-    (TextTooLong, 400),
-    (Unauthorized, 401),
-    (Forbidden, 403),
-    (NotFound, 404),
-    (Conflict, 409),
-    (Canceled, 409),
-    (RequestTimeout, 408),
-    (BodyTooLarge, 413),
-    (FileTooLarge, 413),
-    (UnsupportedFile, 415),
-    (FileUnreadable, 422),
-    (TooManyRequests, 429),
-    (HeadersTooLarge, 431),
-    (Overloaded, 503),
-    (Backpressure, 503),
-    (EmbeddingError, 503),
-    (ChatError, 503),
-    (MissingExtra, 503),
-    (LanceSearchError, 503),
-    (StoreBusy, 503),
-    (StoreClosed, 503),
-    (StoreReadOnly, 503),
-    (StoreUnavailable, 503),
-)
+STATUSES: dict[int, tuple[type[HomingError], ...]] = {
+    400: (errors.InvalidArgument, errors.TextTooLong),
+    401: (errors.Unauthorized,),
+    403: (errors.Forbidden,),
+    404: (errors.NotFound,),
+    408: (errors.RequestTimeout,),
+    409: (errors.Conflict, errors.Canceled),
+    413: (errors.BodyTooLarge, errors.FileTooLarge),
+    415: (errors.UnsupportedFile,),
+    422: (errors.FileUnreadable,),
+    429: (errors.TooManyRequests,),
+    431: (errors.HeadersTooLarge,),
+    503: (
+        errors.Overloaded, errors.Backpressure, errors.EmbeddingError, errors.ChatError, errors.MissingExtra,
+        errors.LanceSearchError, errors.StoreBusy, errors.StoreClosed, errors.StoreReadOnly, errors.StoreUnavailable,
+    ),
+}  # fmt: skip
 """The first that fits holds; what is not here is a 500."""
 
 MALFORMED_JSON = "the body cannot be read as JSON; send one JSON object, whole and in UTF-8"
@@ -143,9 +109,9 @@ def errors_of(route: APIRoute) -> dict[int | str, dict[str, Any]]:
     return {one: ERRORS[one] | route.responses.get(one, {}) for one in sorted({*statuses, *named})}
 
 
-def status_of(error: HomingError) -> int:
-    """The HTTP status that tells this error."""
-    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+def status_of(kind: type[HomingError]) -> int:
+    """The HTTP status that tells this kind of error."""
+    return next((status for status, known in STATUSES.items() if issubclass(kind, known)), 500)
 
 
 def failure(
@@ -170,7 +136,7 @@ def failure(
 
 def failed(error: HomingError) -> JSONResponse:
     """The answer for one of our errors."""
-    status = status_of(error)
+    status = status_of(type(error))
     headers = {}
     after = getattr(error, "retry_after", None)
     if after is not None or status == 503:

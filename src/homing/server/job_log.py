@@ -13,7 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from homing.database import Database, Row, Step, Transaction, entered
-from homing.engine.presence import gone, this_process
+from homing.database.database import MultiUserDatabase
+from homing.engine.presence import gone
+from homing.engine.processes import this_process
 from homing.engine.work import Work
 from homing.operations.operation import Scope
 
@@ -206,14 +208,15 @@ class JobLog:
             )
             if not found:
                 return []
-            died = gone(transaction, {row[11] for row in found if row[11]}, now)
+            held = {row[11] for row in found if row[11]}
+            died = gone(transaction, held, now, local=not isinstance(self._database, MultiUserDatabase))
             # A time ahead of ours was written before the clock was set back.
             left = [row[:-1] for row in found if not row[11] or abs(now - row[-1]) > LEASE or row[11] in died]
             taken = [row[0] for row in left]
             transaction.rows("UPDATE jobs SET holder = $1, seen = $2 WHERE id = ANY($3)", self._holder, now, taken)
             return left
 
-        return [self.read(self._head(row)) for row in self._database.write(work, COMPONENT)]
+        return [self.read(self._head(row)) for row in self._database.write(work, COMPONENT, awaited=False)]
 
     def heads(self, ended: int = 0, ids: Sequence[str] = ()) -> list[JobHead]:
         """The jobs under way, these, and the latest that ended; the oldest first."""
@@ -248,7 +251,7 @@ class JobLog:
             )
 
         of_users: dict[str, list[str]] = {}
-        for job_id, user, shared in self._database.write(work, COMPONENT):
+        for job_id, user, shared in self._database.write(work, COMPONENT, awaited=False):
             of_users.setdefault(_whose(user, shared), []).append(job_id)
         for whose, ids in of_users.items():
             entered(self._database, whose).write(partial(_forget_details, whose, ids))

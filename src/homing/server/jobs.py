@@ -32,11 +32,11 @@ WATCH = 1.0
 class Jobs:
     """The jobs of a server, newest first. The latest `kept` that ended are remembered, and at most `most` wait or run.
 
-    With a `log` they outlive the server, and are those of all servers that share it: another one takes up what has an
-    order. The work itself is such that doing it again carries on.
+    They outlive the server, and are those of all servers that share the `log`: another one takes up what has an order.
+    The work itself is such that doing it again carries on.
     """
 
-    def __init__(self, *, workers: int = 2, kept: int = 100, most: int = 50, log: JobLog | None = None) -> None:
+    def __init__(self, log: JobLog, *, workers: int = 2, kept: int = 100, most: int = 50) -> None:
         self._log = log
         self._kept = kept
         self._most = most
@@ -66,20 +66,11 @@ class Jobs:
         """
         job = Job(JobView(secrets.token_hex(8), kind, subject, user), shared=shared)
         with self._lock:
-            under_way = [one.view for one in self._jobs.values() if not one.ended and not one.elsewhere]
-            for one in under_way:
-                if (one.kind, one.subject) == (kind, subject) and (shared or one.user == user):
-                    raise _conflict(one.id)
-            check = partial(self._check, job.view, at_once)
-            if self._log is None:
-                check([Busy(one.kind, one.user) for one in under_way])
-            else:
-                ended = [key for key, one in self._jobs.items() if one.ended]
-                other = self._log.begin(job.view, shared=shared, order=order, ended=ended, check=check)
-                if other:
-                    raise _conflict(other)
-            self._begin(job, work, in_turn=at_once is not None)
             ended = [key for key, one in self._jobs.items() if one.ended]
+            check = partial(self._check, job.view, at_once)
+            if other := self._log.begin(job.view, shared=shared, order=order, ended=ended, check=check):
+                raise Conflict(f"this is being done already; follow it at /jobs/{other}", details={"job": other})
+            self._begin(job, work, in_turn=at_once is not None)
             for key in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[key]
         return job
@@ -97,45 +88,41 @@ class Jobs:
 
         `work_of` makes the work of an order of a user.
         """
-        if self._log is None:
-            return 0
         self._log.forget(self._kept)
-        self._look(self._log, ended=self._kept)
-        taken = self._take_over(self._log, work_of)
-        self._watching = threading.Thread(
-            target=self._watch, args=(self._log, work_of), name="homing-jobs", daemon=True
-        )
+        self._look(ended=self._kept)
+        taken = self._take_over(work_of)
+        self._watching = threading.Thread(target=self._watch, args=(work_of,), name="homing-jobs", daemon=True)
         self._watching.start()
         return taken
 
-    def _watch(self, log: JobLog, work_of: Callable[[Order, str], Work]) -> None:
+    def _watch(self, work_of: Callable[[Order, str], Work]) -> None:
         renewed = time.monotonic()
         while not self._closing.wait(WATCH):
             try:
                 if time.monotonic() - renewed > LEASE / 10:
-                    log.renew()
+                    self._log.renew()
                     renewed = time.monotonic()
-                self._look(log)
-                self._take_over(log, work_of)
+                self._look()
+                self._take_over(work_of)
             except HomingError as error:
                 logger.warning("jobs of other servers are not looked at: %s", error)
 
-    def _look(self, log: JobLog, ended: int = 0) -> None:
+    def _look(self, ended: int = 0) -> None:
         """Bring what is known of other servers' jobs up to date, and stop what was cancelled, or taken over, there."""
         with self._looking:
             with self._lock:
                 followed = [key for key, one in self._jobs.items() if one.elsewhere and not one.ended]
-            for head in log.heads(ended, followed):
+            for head in self._log.heads(ended, followed):
                 with self._lock:
                     job = self._jobs.get(head.id)
                 if job is not None and not job.elsewhere:
                     if head.ours and job.ended and head.ended is None:
                         # The database was away when it ended.
-                        log.update(job.view, shared=job.shared)
+                        self._log.update(job.view, shared=job.shared)
                     elif head.canceled or not head.ours:
                         job.cancel()
                 elif job is None or not job.ended:
-                    logged = log.read(head)
+                    logged = self._log.read(head)
                     view = JobView(**logged.fields)
                     if job is not None:
                         job.follow(view)
@@ -144,9 +131,9 @@ class Jobs:
                         # One of ours that was begun since is known already.
                         self._jobs.setdefault(head.id, Job(view, shared=head.shared, elsewhere=True))
 
-    def _take_over(self, log: JobLog, work_of: Callable[[Order, str], Work]) -> int:
+    def _take_over(self, work_of: Callable[[Order, str], Work]) -> int:
         """Go on with what nobody is at any more; returns how many jobs."""
-        left = log.take_over()
+        left = self._log.take_over()
         with self._lock:
             for one in left:
                 view = replace(JobView(**one.fields), state="waiting")
@@ -160,8 +147,7 @@ class Jobs:
 
     def _begin(self, job: Job, work: Work, *, in_turn: bool = False) -> None:
         self._jobs[job.view.id] = job
-        if self._log is not None:
-            job.listen(_Logged(job, self._log).happened)
+        job.listen(_Logged(job, self._log).happened)
         if not in_turn:
             self._pool.submit(job.run, work)
             return
@@ -192,8 +178,7 @@ class Jobs:
 
     def all(self) -> list[Job]:
         """Every job that is remembered, the newest first."""
-        if self._log is not None:
-            self._look(self._log, ended=self._kept)
+        self._look(ended=self._kept)
         with self._lock:
             found = list(reversed(self._jobs.values()))
         return sorted(found, key=lambda job: job.view.created, reverse=True)
@@ -202,8 +187,8 @@ class Jobs:
         """The job with that id."""
         with self._lock:
             found = self._jobs.get(job_id)
-        if self._log is not None and (found is None or (found.elsewhere and not found.ended)):
-            self._look(self._log, ended=self._kept)
+        if found is None or (found.elsewhere and not found.ended):
+            self._look(ended=self._kept)
             with self._lock:
                 found = self._jobs.get(job_id)
         if found is None:
@@ -212,21 +197,20 @@ class Jobs:
 
     def cancel(self, job: Job) -> None:
         """Ask a job to stop, whichever server is at it."""
-        if self._log is not None and job.elsewhere:
+        if job.elsewhere:
             self._log.cancel(job.view.id)
         else:
             job.cancel()
 
     def close(self) -> None:
-        """Stop what is under way and wait for that; with a log, another server goes on with it."""
+        """Stop what is under way and wait for that; another server goes on with it."""
         self._closing.set()
         if self._watching is not None:
             self._watching.join()
-        if self._log is not None:
-            try:
-                self._log.release()
-            except StoreError as error:
-                logger.warning("jobs that are not done wait until their lease is over: %s", error)
+        try:
+            self._log.release()
+        except StoreError as error:
+            logger.warning("jobs that are not done wait until their lease is over: %s", error)
         with self._lock:
             ours = [job for job in self._jobs.values() if not job.elsewhere]
         for job in ours:
@@ -254,10 +238,6 @@ class _Logged:
         except StoreError as error:
             # The work goes on, and what it does is kept; only how far it came is not.
             logger.warning("the progress of job %s is not written down: %s", view.id, error)
-
-
-def _conflict(job_id: str) -> Conflict:
-    return Conflict(f"this is being done already; follow it at /jobs/{job_id}", details={"job": job_id})
 
 
 def _lost(report: Report) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What one caller may take of a server: requests a second, bytes of a body, and a place among those worked on.
+"""What one caller may take of a server: bytes of a body, and a place among those worked on.
 
 A machine that works on everything at once finishes nothing: beyond a few requests per core each more makes all slower,
 so the others wait their turn, and when too many wait, are told to come back.
@@ -7,18 +7,16 @@ so the others wait their turn, and when too many wait, are told to come back.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from homing.config import FileSettings, ServerSettings
-from homing.errors import BodyTooLarge, Overloaded, RequestTimeout, TooManyRequests
+from homing.errors import BodyTooLarge, Overloaded, RequestTimeout
 from homing.server.metrics import Metrics
-from homing.server.shared import Buckets, Share, Slots
+from homing.server.shared import Share
 
 LOOK_UP = 0.05
 """Seconds between two looks at whether another worker has given a place back."""
@@ -112,7 +110,7 @@ class FileTurns:
                             (f"files of {user}", self._settings.per_user),
                             ("files", self._settings.at_once),
                         ):
-                            held.callback(await _taken(self._share.slots(name, count)))
+                            await self._wait_for_place(held, name, count)
                 except TimeoutError:
                     raise Overloaded(
                         f"other files are being read for more than {self._patience:g} s; come back later", retry_after=5
@@ -123,47 +121,13 @@ class FileTurns:
             if inside > 1:
                 self._users[user] = own, inside - 1
 
-
-async def _taken(slots: Slots) -> Callable[[], object]:
-    """Wait for a place among those of all workers; returns what gives it back."""
-    while (place := slots.take()) is None and not slots.alone:
-        await asyncio.sleep(LOOK_UP)
-    return lambda: None if place is None else place.release()
-
-
-class RateLimit:
-    """`rate` requests a second for each caller, after `burst` at once; 0 is no limit.
-
-    For one event loop, or for those of all processes that have a folder in common.
-    """
-
-    def __init__(
-        self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic, folder: Path | None = None
-    ) -> None:
-        self._rate = rate
-        self._burst = float(burst)
-        self._clock = clock
-        self._buckets = Buckets(folder) if rate else None
-
-    def take(self, caller: str) -> None:
-        """Counts a request. Raises TooManyRequests with the seconds until the next one is served."""
-        if self._buckets is None:
-            return
-        with self._buckets.of(caller) as bucket:
-            now = self._clock()
-            left = self._burst if bucket.left is None else bucket.left + (now - bucket.at) * self._rate
-            left = min(self._burst, left)
-            served = left >= 1
-            bucket.left, bucket.at = left - 1 if served else left, now
-        if not served:
-            raise refused(self._rate, (1 - left) / self._rate)
-
-
-def refused(rate: float, wait: float) -> TooManyRequests:
-    """The answer to who asks more often than they may."""
-    return TooManyRequests(
-        f"at most {rate:g} requests a second are served; come back in {wait:.2g} s", retry_after=wait
-    )
+    async def _wait_for_place(self, held: AsyncExitStack, name: str, count: int) -> None:
+        """Among those of all workers."""
+        while self._share.folder is not None:
+            if (place := self._share.take(name, count)) is not None:
+                held.callback(place.release)
+                return
+            await asyncio.sleep(LOOK_UP)
 
 
 def whole(body: bytes) -> Message:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from homing.app import Homing
 from homing.config import ServerSettings
+from homing.database.sqlite import SqliteDatabase
 from homing.engine.presence import Presence
 from homing.resolve import unset_keys
 from homing.server.job_log import JobLog
@@ -16,6 +21,7 @@ from homing.server.jobs import Jobs
 from homing.server.limits import FileTurns
 from homing.server.metrics import Metrics
 from homing.server.ordering import ordered_work
+from homing.server.rate_limit import RateLimit
 from homing.server.shared import Share
 from homing.server.tokens import Tokens
 from homing.server.users import Users
@@ -39,7 +45,7 @@ class Service:
         self.file_turns = FileTurns(
             app.settings.files, waiting=UPLOADS, patience=self.settings.patience, share=self.share
         )
-        self.jobs = Jobs(log=JobLog(app.database))
+        self.jobs = Jobs(JobLog(app.database))
         self.presence = (
             Presence(app.database, "server", lambda: unset_keys(app.settings, app.models))
             if app.keeps_users_apart
@@ -50,6 +56,7 @@ class Service:
         """Where requests are worked on."""
         self.stopping = threading.Event()
         """Set when the server is about to end: streams that would go on for ever end too."""
+        self._at_end = ExitStack()
 
     @property
     def settings(self) -> ServerSettings:
@@ -67,6 +74,22 @@ class Service:
         """Whether callers must say who they are: always where others can reach the server, else if it has tokens."""
         return self.exposed or bool(self.tokens)
 
+    def count(self, caller: str) -> None:
+        """Counts a request of a caller. Raises TooManyRequests where `server.rate` allows no more."""
+        if self.settings.rate:
+            self._rate_limit.take(caller)
+
+    @cached_property
+    def _rate_limit(self) -> RateLimit:
+        rate, burst = self.settings.rate, self.settings.burst
+        if self.app.keeps_users_apart:
+            return RateLimit(self.app.database, rate, burst)
+        # In a file of its own: who asks does not wait for who writes, and a home that nobody may write to is served.
+        folder = self.share.folder or Path(self._at_end.enter_context(TemporaryDirectory(prefix="homing-rates-")))
+        database = SqliteDatabase(folder / "rates.db", durable=False)
+        self._at_end.callback(database.close)
+        return RateLimit(database, rate, burst, clock=time.monotonic)
+
     def start(self) -> None:
         """Open what requests use; texts and jobs that an earlier server left are taken up."""
         self.users.prepare(self.app)
@@ -82,6 +105,7 @@ class Service:
         if self.presence is not None:
             self.presence.close()
         self.users.close()
+        self._at_end.close()
 
     def log_query(self, query: str) -> None:
         """Writes what was searched for to the log, where that was asked for."""

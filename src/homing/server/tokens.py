@@ -137,7 +137,8 @@ class Tokens:
         version = self._database.version()
         seen, known = self._held
         if version != seen:
-            found = self._database.read(lambda tx: tx.rows(f"SELECT hash, {COLUMNS} FROM tokens"))
+            # One that was revoked is worthless at once, however far a replica is behind.
+            found = self._database.read(lambda tx: tx.rows(f"SELECT hash, {COLUMNS} FROM tokens"), fresh=True)
             known = {row[1]: (row[0], Token(*row[1:])) for row in found}
             self._held = (version, known)
         return known

@@ -23,7 +23,6 @@ from pathlib import Path
 from homing.app import Homing
 from homing.database.private import private_file, private_folder
 from homing.errors import Overloaded
-from homing.server.embedding_turns import EmbeddingTurns
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,6 @@ class Users:
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, _Open] = OrderedDict()
-        self._turns = EmbeddingTurns()
         self._closing = ThreadPoolExecutor(CLOSERS, thread_name_prefix="homing-closing")
         if owner.keeps_users_apart and (left := self.known()[1:]):
             log.warning(
@@ -109,7 +107,6 @@ class Users:
         for one in held.values():
             self._closing.submit(self._close, one.app)
         self._closing.shutdown()
-        self._turns.close()
 
     def folder(self, user: str) -> Path:
         """Where a user's data is."""
@@ -145,12 +142,8 @@ class Users:
         return Homing(self.owner.settings.model_copy(update=changes), shared=self.owner, user=user)
 
     def prepare(self, app: Homing) -> None:
-        """Open what requests use, and embed what an earlier process left waiting, unless another one does."""
-        if app.keeps_users_apart:
-            # Whoever is on the database shares the work by rows.
-            app.engine.start()
-        else:
-            self._turns.enter(app)
+        """Open what requests use, and embed what an earlier process left waiting, beside whoever does so too."""
+        app.engine.start()
         assert app.memory is not None
         assert app.documents is not None
         assert app.devices is not None
@@ -160,8 +153,6 @@ class Users:
             app.close()
         except Exception:
             log.exception("the folder %s was not closed properly; what it holds is on disk", app.settings.data)
-        finally:
-            self._turns.leave(app)
 
     def _prepare(self, user: str, held: _Open) -> None:
         """Open the parts one after the other: two threads that open the same part at once would open it twice."""

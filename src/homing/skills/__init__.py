@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from homing.lazy import names_from
 
 if TYPE_CHECKING:
     from homing.skills.finding import FoundSkills, SkillHit, Why
@@ -27,23 +28,12 @@ __all__ = [
     "skill_prompt",
 ]
 
-# A search for skills needs neither what reads their folders nor the store of the tool index.
-_HOMES = {
-    "FoundSkills": "finding",
-    "ScanEntry": "scanning",
-    "ScanReport": "scanning",
-    "Skill": "skill",
-    "SkillHit": "finding",
-    "SkillPrompt": "prompt",
-    "SkillService": "service",
-    "ToolIndex": "prompt",
-    "ToolRetrievalService": "tool_retrieval",
-    "Why": "finding",
-    "skill_prompt": "prompt",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = names_from(
+    __name__,
+    finding="FoundSkills SkillHit Why",
+    prompt="SkillPrompt ToolIndex skill_prompt",
+    scanning="ScanEntry ScanReport",
+    service="SkillService",
+    skill="Skill",
+    tool_retrieval="ToolRetrievalService",
+)

@@ -105,9 +105,14 @@ def _places(index: SkillIndex, found: Grouped, named: set[str], limit: int) -> l
         key=lambda one: (one.id not in named, -one.similarity, one.id),
     )
     scale = found.scale if found.outcome.mode != "keyword" else None
-    # As many as near-duplicates may push aside, and some that may be gone by now. Where all have room, none are.
-    read = [one.id for one in order[: 4 * limit + 10]]
-    heads = {one.id: one for one in index.heads(read, embeddings=len(read) > limit)}
+    # As many as near-duplicates may push aside, and some that may be gone by now; mostly twice the page is enough.
+    for count in (2 * limit, 4 * limit + 10):
+        # Where all have room, none are pushed aside.
+        read = index.heads([one.id for one in order[:count]], embeddings=len(order) > limit)
+        heads = {one.id: one for one in read}
+        chosen, is_full = _varied([one for one in order if one.id in heads], heads, limit)
+        if is_full or len(order) <= count:
+            break
     return [
         _Place(
             skill_of(heads[one.id]),
@@ -116,12 +121,13 @@ def _places(index: SkillIndex, found: Grouped, named: set[str], limit: int) -> l
             one.shares[1],
             one.id in named,
         )
-        for one in _varied([one for one in order if one.id in heads], heads, limit)
+        for one in chosen
     ]
 
 
-def _varied(order: Sequence[Group], heads: Mapping[str, VectorRecord], limit: int) -> list[Group]:
-    """The first `limit`, of which not too many say the same; where there is room, others after all."""
+def _varied(order: Sequence[Group], heads: Mapping[str, VectorRecord], limit: int) -> tuple[list[Group], bool]:
+    """The first `limit`, of which not too many say the same; where there is room, others after all. And whether there
+    is none."""
     most = max(1, round(MAX_SAME_SHARE * limit))
     chosen: list[Group] = []
     crowded: list[Group] = []
@@ -131,7 +137,7 @@ def _varied(order: Sequence[Group], heads: Mapping[str, VectorRecord], limit: in
         same = sum(_say_the_same(heads[one.id], heads[other.id]) for other in chosen)
         (crowded if same >= most else chosen).append(one)
     kept = {one.id for one in chosen + crowded[: limit - len(chosen)]}
-    return [one for one in order if one.id in kept]
+    return [one for one in order if one.id in kept], len(chosen) == limit
 
 
 def _say_the_same(one: VectorRecord, other: VectorRecord) -> bool:

@@ -20,6 +20,7 @@ from homing.errors import HomingError
 from homing.progress import Progress, no_progress
 from homing.records import Metadata
 from homing.skills.index import SkillIndex
+from homing.skills.skill import now
 from homing.skills.skill_file import Place, SkillFile, Unreadable, parse_skill, read_content, skill_places
 
 log = logging.getLogger(__name__)
@@ -244,11 +245,6 @@ class Marker:
             log.info("%s cannot be written, the database alone remembers: %s", folder / NAME, error.strerror)
             return False
         return True
-
-
-def now() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def can_mark(folder: Path) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from homing.progress import Progress
 from homing.records import VectorRecord
 from homing.skills.finding import DEADLINE, FoundSkills, find
 from homing.skills.index import HEADS, SkillIndex, content_of
-from homing.skills.scanning import INTERVAL, Scan, ScanReport, Watch, now
-from homing.skills.skill import Skill, head_text
-from homing.skills.skill_file import Unreadable, parse_skill, read_content, skill_places
+from homing.skills.skill import Skill, head_text, now
 from homing.vectors import Vector
+
+if TYPE_CHECKING:
+    from homing.skills.scanning import ScanReport, Watch
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,8 @@ class SkillService:
 
     def scan(self, folder: str | Path, *, progress: Progress | None = None) -> ScanReport:
         """Bring the index up to date with a folder of skills. Of two scans at once the second finds nothing to do."""
+        from homing.skills.scanning import Scan
+
         root = Path(folder).resolve()
         private_folder(self._folder)
         with WriteLock(self._folder / SCAN_LOCK, wait=MAX_SCAN_SECONDS).held():
@@ -104,10 +107,12 @@ class SkillService:
         folder: str | Path,
         *,
         on_report: Callable[[ScanReport], None] | None = None,
-        interval: float = INTERVAL,
+        interval: float | None = None,
     ) -> Watch:
         """Scan a folder now and again whenever a SKILL.md in it changes, until the returned watch is stopped."""
-        return Watch(Path(folder).resolve(), self.scan, on_report=on_report, interval=interval)
+        from homing.skills.scanning import INTERVAL, Watch
+
+        return Watch(Path(folder).resolve(), self.scan, on_report=on_report, interval=interval or INTERVAL)
 
     # Finding
 
@@ -153,11 +158,8 @@ class SkillService:
         found = self._index.skills(ids)
         if not found:
             raise NotFound(f"no skill {skill!r} is indexed; search for it, or list the skills, to see which there are")
-        try:
-            body = _body_on_disk(Path(found[0].id))
-        except Unreadable:
-            body = "\n\n".join(self._index.passages(found[0].id))
-        return replace(found[0], body=body)
+        body = _body_on_disk(Path(found[0].id))
+        return replace(found[0], body="\n\n".join(self._index.passages(found[0].id)) if body is None else body)
 
     def close(self) -> None:
         """Nothing is held here; the engine is closed by whoever opened it."""
@@ -180,11 +182,14 @@ def _dated(skill: Skill) -> Skill:
     return replace(skill, metadata={**skill.metadata, "path": skill.path, "indexedAt": now()})
 
 
-def _body_on_disk(folder: Path) -> str:
+def _body_on_disk(folder: Path) -> str | None:
+    from homing.skills.skill_file import Unreadable, parse_skill, read_content, skill_places
+
     # A skill that was indexed without a folder has its name in the place of one, which is no path to follow. Nor is a
     # link that was put there after the scan had looked where it leads.
     places = skill_places(folder) if folder.is_absolute() and folder.is_dir() else iter(())
     file = next((place.file for place in places if place.folder == folder and not place.passed_over), None)
-    if file is None:
-        raise Unreadable("there is no SKILL.md")
-    return parse_skill(read_content(file), folder).skill.body
+    try:
+        return None if file is None else parse_skill(read_content(file), folder).skill.body
+    except Unreadable:
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,12 +70,17 @@ def head_text(skill: Skill) -> str:
 
 def one_line(text: str, longest: int) -> str:
     """A text without line breaks and control characters, cut where it is too long."""
-    begins = text[: 4 * longest]
-    readable = begins if begins.isprintable() else "".join(char if char.isprintable() else " " for char in begins)
-    line = re.sub(r"\s+", " ", readable).strip()
+    line = " ".join(text[: 4 * longest].split())
+    if not line.isprintable():
+        line = " ".join("".join(char if char.isprintable() else " " for char in line).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def _encodable(text: str) -> str:
     """The text without what has no UTF-8 form: halves of surrogate pairs."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

@@ -18,6 +18,7 @@ import yaml
 
 from homing.errors import NotFound
 from homing.skills.skill import MAX_DESCRIPTION, MAX_NAME, Skill, one_line
+from homing.skills.suspicions import suspicions
 from homing.text.decoding import NotText, decode_any
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -32,46 +33,6 @@ _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
 
 FILE = "SKILL.md"
 PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", "site-packages"})
-
-_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "asks to ignore instructions",
-        re.compile(
-            r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|other|system|your)\b"
-            r".{0,30}\b(?:instruction|prompt|rule|guideline|message|direction)s?\b"
-            r"|(?:忽略|無視|无视|忘记|忘記|不要理会|不要遵守).{0,12}(?:之前|以上|前面|先前|上述|所有|系统|系統).{0,8}"
-            r"(?:指令|指示|提示|规则|規則|要求|说明)",
-            re.IGNORECASE | re.DOTALL,
-        ),
-    ),
-    (
-        "asks to hide something from the user",
-        re.compile(
-            r"\b(?:do not|don't|never|without)\b.{0,15}\b(?:tell|telling|inform|informing|mention|notify|notifying)\b"
-            r".{0,20}\b(?:the )?user\b"
-            r"|(?:不要|不得|切勿|别)(?:告诉|告訴|通知|告知|让|讓)用[户戶]",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "asks for the system prompt or for keys",
-        re.compile(
-            r"\b(?:reveal|print|output|send|exfiltrate|leak|upload|post)\b.{0,40}"
-            r"\b(?:system prompt|api[ _-]?keys?|passwords?|credentials|private keys?|\.env|ssh keys?)\b"
-            r".{0,40}\b(?:to|into|at)\b.{0,20}(?:https?://|\bserver\b|\bwebhook\b|@)"
-            r"|(?:输出|泄露|洩露|透露|发送|發送).{0,10}(?:系统提示|系統提示|密钥|密鑰|密码|密碼)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "pretends to be a system message",
-        re.compile(r"<\|?(?:im_start|system|/?system-reminder)\|?>|\[/?INST\]|^\s*###\s*system\s*:", re.I | re.M),
-    ),
-    ("holds characters that nobody sees", re.compile(r"[\U000e0000-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]")),
-    ("holds characters that nobody sees", re.compile(r"[\u200b\u2060\ufeff]{4,}")),
-)
-MAX_READ = 200_000
-"""Characters that are looked through for signs of injection."""
 
 MAX_FRONT_MATTER = 64_000
 """Characters of front matter that are read as YAML; a longer one is read line by line."""
@@ -215,12 +176,6 @@ def _named(folder: Path) -> Iterator[str]:
         yield from (name for name in os.listdir(folder) if name.lower() == "skill.md")
     except OSError:
         return
-
-
-def suspicions(text: str) -> tuple[str, ...]:
-    """What in a text looks like an attempt to command the model; nothing for most texts. A hint, not a verdict."""
-    read = text[:MAX_READ]
-    return tuple(dict.fromkeys(what for what, pattern in _SIGNS if pattern.search(read)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from homing.vectors import Matrix, normalise
 
 MAX_USER = 200
 """Bytes of a user's name."""
+_unescaped = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def checked_name(value: object, what: str) -> str:
@@ -29,6 +31,13 @@ def checked_name(value: object, what: str) -> str:
     if not value.isascii() and not is_encodable(value):
         raise InvalidArgument(f"{what} {value!r} contains half of a surrogate pair; decode the text it came from")
     return value
+
+
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    """Metadata as a column holds it."""
+    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
+    found = _unescaped(dict(metadata))
+    return found if is_encodable(found) else json.dumps(dict(metadata), separators=(",", ":"))
 
 
 def is_encodable(text: str) -> bool:
@@ -103,6 +112,44 @@ def _check_value(value: Any, path: str) -> None:
         raise InvalidArgument(
             f"{path} is a {type(value).__name__}, which JSON cannot hold; make it text, a number, a list or a mapping",
             details={"path": path},
+        )
+
+
+def check_fits(collection: str, held: str, dimensions: int, model: str, width: int) -> None:
+    """Refuses vectors that cannot stand beside those of the model that serves a collection."""
+    if held != model:
+        raise ModelMismatch(
+            f"collection {collection!r} holds vectors of {held!r}, got vectors of {model!r}; "
+            "vectors of two models cannot be compared: use that model, or embed the collection again",
+            details={"collection": collection, "expected": held, "actual": model},
+        )
+    check_width(model, dimensions, width)
+
+
+def check_width(model: str, dimensions: int, width: int) -> None:
+    """Refuses vectors that are not as wide as those of the same model that are there."""
+    if width != dimensions:
+        raise DimensionMismatch(
+            f"the vectors of {model!r} that are there have {dimensions} dimensions, not {width}; use the model they "
+            "were made with, or give the other one an identity that says its width",
+            details={"expected": dimensions, "actual": width},
+        )
+
+
+def check_query(collection: str, held: str, dimensions: int, width: int, model: str = "") -> None:
+    """Refuses a query vector, of a model if one is given, that cannot be compared with those of a collection."""
+    # Which model it is comes first: who hears that another one answers by now can ask with that.
+    if model and model != held:
+        raise ModelMismatch(
+            f"collection {collection!r} holds vectors of {held!r}, the query is one of {model!r}; "
+            "ask with the model of the collection, or embed the collection again",
+            details={"collection": collection, "expected": held, "actual": model},
+        )
+    if width != dimensions:
+        raise DimensionMismatch(
+            f"collection {collection!r} holds vectors of {dimensions} dimensions, the query has {width}; "
+            "embed it with the model of the collection",
+            details={"expected": dimensions, "actual": width},
         )
 
 

@@ -59,10 +59,14 @@ def readable(value: Any) -> Any:
         # The pattern is not compiled before it is needed: so large a set of characters takes milliseconds.
         return value if is_encodable(value) else re.sub("[\ud800-\udfff]", "\ufffd", value)
     if isinstance(value, dict):
-        return {readable(key): readable(one) for key, one in value.items()}
+        return {readable(key): readable(one) if isinstance(one, _DEEP) else one for key, one in value.items()}
     if isinstance(value, list):
-        return [readable(one) for one in value]
+        return [readable(one) if isinstance(one, _DEEP) else one for one in value]
     return value
+
+
+_DEEP = (str, dict, list)
+"""What may hold a text; numbers, of which there are most, do not."""
 
 
 def without_surrogates(text: str) -> str:

@@ -34,6 +34,13 @@ you, long time no see, that's great, that is great, sounds good, i'm fine, i am 
 _PHRASES = frozenset(_CHINESE.split()) | {" ".join(one.split()) for one in _ENGLISH.split(",")}
 _PARTICLES = frozenset("啊呀吧呢吗嘛啦哦噢喔哈呵嘻嗯哟喽了的个")
 _KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "poiuytrewq", "lkjhgfdsa", "mnbvcxz")
+_UNHEARD = re.compile(
+    "(?=b[cfgkpqvwxz]|c[bfjnpvwx]|d[kpqxz]|f[bcdghjkmnpqvwxz]|g[bcfjkpqvxz]|h[ghjkpqvxz]|i[wy]|"
+    "j[bcdfghjklmnpqrstvwxyz]|k[cgjqvxz]|l[jqxz]|m[dghjkqtvwxz]|o[q]|p[dfjnqvwxz]|"
+    "q[abcdefghijklmnopqrstvwxyz]|r[jx]|s[jxz]|t[jkqvx]|u[hquw]|v[bcdfghjklmnpqtvwxz]|w[gjpquvwxz]|"
+    "x[bdfgjklmnqrsvwxz]|y[hjqvxy]|z[cdfgjkmnpqrstvwx])"
+)
+"""Neighbours that fewer than four of the words in the vocabulary of the bundled model have."""
 _LONGEST = max(map(len, _PHRASES))
 _PIECE = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
 
@@ -57,11 +64,12 @@ def is_noise(message: str) -> bool:
 
 
 def _is_typed(word: str) -> bool:
-    """Whether a Latin word is keys in a row, or has too few vowels to be one."""
+    """Whether a Latin word is keys in a row, has too few vowels to be one, or too many neighbours that none has."""
     if word[0] >= "\u3400" or len(word) < 4:
         return False
     in_a_row = any(word[:4] in keys for keys in _KEYS)
-    return in_a_row or sum(letter in "aeiouy" for letter in word) * 6 < len(word)
+    unheard = len(_UNHEARD.findall(word))
+    return in_a_row or sum(letter in "aeiouy" for letter in word) * 6 < len(word) or unheard * 5 >= 2 * (len(word) - 1)
 
 
 def _consists(said: str) -> bool:

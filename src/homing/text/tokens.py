@@ -219,11 +219,9 @@ class CutText:
         query, written = query[:MAX_QUERY], self._folded.text
         asked = _cut_query(query)
         matched: dict[str, None] = {}
-        for start, piece in asked.pieces:
-            if is_run(piece):
+        for start, piece, parts in asked.pieces:
+            if not parts:
                 stretches = [(start + first, start + last) for first, last in _stretches(piece, written, asked.terms)]
-            elif asked.terms.isdisjoint(parts := word_tokens(piece)):
-                stretches = []
             elif parts[0] in self._tokens or (is_character(piece) and piece in written):
                 stretches = [(start, start + len(piece))]
             else:
@@ -250,7 +248,9 @@ class CutText:
     @cached_property
     def _words(self) -> dict[str, tuple[str, ...]]:
         """The pieces that are no runs, each with its tokens."""
-        return {piece: word_tokens(piece) for piece in set(self._pieces) if not is_run(piece)}
+        # Most words were met before; a text has hundreds.
+        known = _known.get
+        return {one: known(one) or word_tokens(one) for one in set(self._pieces) if one < FIRST_CJK or len(one) == 1}
 
     @cached_property
     def _tokens(self) -> frozenset[str]:
@@ -280,21 +280,24 @@ class CutText:
 class _Asked:
     """What a query asks for, and its pieces: the same for every text that it is compared with.
 
-    `characters` are the terms of scripts that are written without spaces, `words` are the others.
+    `characters` are the terms of scripts that are written without spaces, `words` are the others. Pieces have their
+    places and tokens, runs no tokens; words that nobody asks for are left out.
     """
 
     terms: frozenset[str]
     characters: tuple[str, ...]
     words: frozenset[str]
     folded: Folded
-    pieces: tuple[tuple[int, str], ...]
+    pieces: tuple[tuple[int, str, tuple[str, ...]], ...]
 
 
 @lru_cache(maxsize=64)
 def _cut_query(query: str) -> _Asked:
     folded, terms = Folded(query), frozenset(_terms(query))
     words = frozenset(term for term in terms if term < FIRST_CJK)
-    return _Asked(terms, tuple(terms - words), words, folded, tuple(cut_with_offsets(folded.text)))
+    cut_apart = ((at, one, () if is_run(one) else word_tokens(one)) for at, one in cut_with_offsets(folded.text))
+    pieces = tuple(one for one in cut_apart if is_run(one[1]) or not terms.isdisjoint(one[2]))
+    return _Asked(terms, tuple(terms - words), words, folded, pieces)
 
 
 def _stretches(run: str, written: str, asked: frozenset[str]) -> list[tuple[int, int]]:

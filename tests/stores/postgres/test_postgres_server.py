@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from homing.database.postgres import server
 from homing.database.postgres.server import STATE, LocalServer
 from homing.errors import StoreError
+from tests.another_user import NOBODY, by_root
 from tests.forked import run
 
 pytestmark = pytest.mark.slow
@@ -87,23 +90,23 @@ def test_a_port_can_be_chosen_and_one_in_use_is_told(folder_of_servers: Path) ->
 @contextmanager
 def somebody_else() -> Iterator[int]:
     """Not root for a while."""
-    groups, nobody = os.getgroups(), 65534
+    groups = os.getgroups()
     os.setgroups([])
-    os.setresgid(nobody, nobody, 0)
-    os.setresuid(nobody, nobody, 0)
+    os.setresgid(NOBODY, NOBODY, 0)
+    os.setresuid(NOBODY, NOBODY, 0)
     try:
-        yield nobody
+        yield NOBODY
     finally:
         os.setresuid(0, 0, 0)
         os.setresgid(0, 0, 0)
         os.setgroups(groups)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
+@by_root
 def test_it_runs_for_somebody_who_is_not_root(folder_of_servers: Path) -> None:
     folder = folder_of_servers / "theirs"
     folder.mkdir()
-    os.chown(folder, 65534, 65534)
+    os.chown(folder, NOBODY, NOBODY)
     with somebody_else() as nobody:
         server = LocalServer(folder / "postgres")
         try:
@@ -136,3 +139,12 @@ def test_a_folder_of_something_else_is_left_alone(folder_of_servers: Path) -> No
     (server.folder / STATE).write_text("{half")
     with pytest.raises(StoreError, match="cannot be read"):
         server.status()
+
+
+def test_a_copy_of_the_programs_finds_its_libraries(tmp_path: Path) -> None:
+    """Root lends the server to an account that cannot enter every folder, and then copies the programs for it."""
+    copied = server._copy(server._installation(), tmp_path / "installation")
+    for program in ("postgres", "initdb", "pg_dump"):
+        told = subprocess.run([copied / "bin" / program, "--version"], capture_output=True, text=True, check=True)
+        assert "PostgreSQL" in told.stdout
+    assert server._copy(server._installation(), tmp_path / "installation") == copied

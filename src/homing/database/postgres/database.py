@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from homing.database.database import Row, Step, T, Work
 from homing.database.postgres.driver import Address, Connection, connect, fault, psycopg
+from homing.database.postgres.listening import NOTIFY, Listener
 from homing.database.postgres.pool import STATEMENT_TIMEOUT, configure, milliseconds, settings
 from homing.database.postgres.schema import applied, checked_schema, lock_number, migrate, prepare
 from homing.database.postgres.sessions import Sessions
@@ -24,14 +25,15 @@ class PostgresTransaction:
         self.connection = connection
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """What a statement answers."""
         cursor = psycopg.RawCursor(self.connection)
         cursor.execute(sql, _given(values))
         return cursor.fetchall() if cursor.description else []
 
     def each(self, sql: str, many: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each set of values."""
         psycopg.RawCursor(self.connection).executemany(sql, map(_given, many))
+
+    def notify(self) -> None:
+        self.rows(NOTIFY)
 
     def now(self) -> float:
         """The clock of the server, while the transaction goes on."""
@@ -60,7 +62,7 @@ class PostgresDatabase:
         self.address = Address(url)
         self.schema = checked_schema(schema)
         self.user_id = ""
-        self.read_only = False
+        self.read_only, self.is_remote = False, True
         self._replica = None if read_url is None else Address(read_url)
         self._timeout = milliseconds(statement_timeout)
         self._closed = False
@@ -70,6 +72,7 @@ class PostgresDatabase:
         """The schema that the types of pgvector are in."""
         told = settings(self.schema, self.extension, self._timeout)
         self.sessions = Sessions(self.address, self._replica, configure, told)
+        self._listener = Listener(self.address, self.schema)
 
     def __repr__(self) -> str:
         whose = f", user {self.user_id!r}" if self.user_id else ""
@@ -92,29 +95,29 @@ class PostgresDatabase:
         return view
 
     def migrate(self, component: str, steps: Sequence[Step]) -> None:
-        """Bring a component's tables up to date; see `Database.migrate`."""
         self.check_open()
         self.sessions.write(lambda c: migrate(PostgresTransaction(c), self.schema, component, steps))
 
     def applied(self, component: str) -> int:
-        """How many steps of a component were applied; see `Database.applied`."""
         return self.read(lambda transaction: applied(transaction.connection, self.schema, component))
 
-    def read(self, work: Work[T]) -> T:
-        """What the work answers; see `Database.read`."""
+    def read(self, work: Work[T], *, fresh: bool = False) -> T:
         self.check_open()
-        return self.sessions.read(lambda c: work(PostgresTransaction(c)), self.user_id, snapshot=True)
+        return self.sessions.read(lambda c: work(PostgresTransaction(c)), self.user_id, snapshot=True, fresh=fresh)
 
-    def write(self, work: Work[T], scope: str = "") -> T:
-        """What the work answers, committed; see `Database.write`. Writers to one scope wait for each other."""
+    def write(self, work: Work[T], scope: str = "", *, awaited: bool = True) -> T:
         self.check_open()
         lock = lock_number(self.schema, "scope", self.user_id, scope) if scope else None
-        return self.sessions.write(lambda c: work(PostgresTransaction(c)), self.user_id, lock=lock)
+        return self.sessions.write(lambda c: work(PostgresTransaction(c)), self.user_id, lock=lock, awaited=awaited)
 
     def version(self) -> int:
         """Another number each time: the server does not count its commits for us."""
         self.check_open()
         return next(self._versions)
+
+    def listen(self, heard: Callable[[], None]) -> float:
+        self.check_open()
+        return self._listener.add(heard)
 
     def check_open(self) -> None:
         """Refuse to go on where this, or what it came from, was closed."""
@@ -123,9 +126,10 @@ class PostgresDatabase:
 
     def close(self) -> None:
         """Let go of the server. Closing twice is fine, and closing a user's view closes nothing else."""
-        self._closed = True
-        if self._owns:
+        if self._owns and not self._closed:
+            self._listener.close()
             self.sessions.close()
+        self._closed = True
 
     def _open(self) -> str:
         try:

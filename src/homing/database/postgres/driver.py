@@ -163,6 +163,8 @@ def fault(address: Address, error: psycopg.Error) -> HomingError:
             return StoreError(f"{address}: {first}; grant it to the role, or use another role", details=details)
         case errors.DiskFull():
             return StoreError(f"{address} has no room left to write; free some space", details=details)
+        case errors.UndefinedColumn() if "embedding" in message:
+            return StoreCorrupt(f"{address}: {first}, since pgvector was dropped; run homing repair", details=details)
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.DataCorrupted() | errors.IndexCorrupted():
             return StoreCorrupt(f"{address}: {first}; restore a backup, or use another schema", details=details)
     if is_lost(error):

@@ -297,11 +297,20 @@ def prepare(folder: Path) -> Programs:
             raise StoreError(f"{home} belongs to somebody else; remove it, or use another folder")
     os.chown(home, account.uid, account.gid)
     if not account.can_enter(installation / "bin"):
-        copied = home / "installation"
-        if not copied.exists():
-            shutil.copytree(installation, copied, symlinks=True, ignore=shutil.ignore_patterns("include", "doc"))
-        installation = copied
+        installation = _copy(installation, home / "installation")
     return Programs(installation / "bin", home, account)
+
+
+def _copy(installation: Path, place: Path) -> Path:
+    """The installation once more, with the libraries that a package may keep beside it, where its programs look."""
+    package = installation.parent
+    copied = place / package.name / installation.name
+    if not copied.exists():
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, place / libraries.name, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(installation, copied, symlinks=True, ignore=shutil.ignore_patterns("include", "doc"))
+    return copied
 
 
 def _installation() -> Path:

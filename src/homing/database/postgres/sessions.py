@@ -124,12 +124,21 @@ class Sessions:
         if self._replica is not None:
             self._replica.close()
 
-    def read(self, work: Work[T], user: str = "", *, snapshot: bool = False) -> T:
+    def read(self, work: Work[T], user: str = "", *, snapshot: bool = False, fresh: bool = False) -> T:
         """What the work answers, from the replica if it can be had and is up to date, else from the primary.
 
-        Without `snapshot` (and without a user) each statement sees what is committed when it begins.
+        Without `snapshot` (and without a user) each statement sees what is committed when it begins. With `fresh` the
+        replica is asked only where the primary cannot be reached.
         """
         begin = self._begin(_SNAPSHOT if snapshot or user else _READ, user)
+
+        def attempt() -> T:
+            with self._primary.connection() as connection:
+                return _run(connection, work, begin)
+
+        if fresh and self._replica is not None:
+            with suppress(StoreUnavailable):
+                return self._translated(lambda: self._twice(attempt))
         if self._replica is not None:
             try:
                 answer = self._read_replica(self._replica, work, begin)
@@ -140,16 +149,12 @@ class Sessions:
             else:
                 if answer is not None:
                     return answer[0]
-
-        def attempt() -> T:
-            with self._primary.connection() as connection:
-                return _run(connection, work, begin)
-
         return self._translated(lambda: self._twice(attempt))
 
-    def write(self, work: Work[T], user: str = "", *, lock: int | None = None) -> T:
+    def write(self, work: Work[T], user: str = "", *, lock: int | None = None, awaited: bool = True) -> T:
         """What the work answers, committed; `lock` is an advisory lock that is held from its first statement on.
 
+        `awaited` is whether a replica has to have seen it before it answers the next read.
         When this raises, nothing was changed, or `details` say that the outcome is unknown.
         """
 
@@ -157,7 +162,7 @@ class Sessions:
             for collision in range(COLLISIONS):
                 locks = [one for one in (lock, TURN if collision >= IN_TURN else None) if one is not None]
                 try:
-                    return self._committed(work, self._begin(_WRITE, user, *locks))
+                    return self._committed(work, self._begin(_WRITE, user, *locks), awaited)
                 except AGAIN as error:
                     logger.debug("%s: %s, again", self.address, type(error).__name__)
                     if collision == COLLISIONS - 1:
@@ -191,7 +196,7 @@ class Sessions:
 
         return self._translated(attempt)
 
-    def _committed(self, work: Work[T], begin: str) -> T:
+    def _committed(self, work: Work[T], begin: str, awaited: bool) -> T:
         with self._primary.connection() as connection:
             try:
                 connection.execute(begin)
@@ -205,7 +210,7 @@ class Sessions:
             try:
                 connection.execute("COMMIT")
                 self._tickets.settle(ticket)
-                if self._replica is not None:
+                if awaited and self._replica is not None:
                     self._written = _position(connection)
                 return answer
             except psycopg.Error as error:

@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -41,8 +41,14 @@ logger = logging.getLogger(__name__)
 BUSY_MS = 5_000
 """How long a writer waits for a writer of another process."""
 
+POLL = 0.25
+"""Seconds between two looks at the version of a file."""
+
 WAL_BYTES = 64 * 1024 * 1024
 """The log is cut back to this size after a large write."""
+
+KEPT = 8
+"""Connections that wait for the next reader; each may hold 16 MB of pages, and making another takes 0.1 ms."""
 
 _LIST = re.compile(r"= ANY\(\$(\d+)\)")
 _PLACE = re.compile(r"\$(\d+)")
@@ -68,6 +74,10 @@ class SqliteTransaction:
     def each(self, sql: str, many: Iterable[Sequence[Any]]) -> None:
         self.connection.executemany(_statement(sql), map(_bindings, many))
 
+    def notify(self) -> None:
+        # `version` says it.
+        pass
+
     def now(self) -> float:
         # The clock of this machine: a file is written by no other.
         return time.time()
@@ -77,11 +87,15 @@ class SqliteDatabase:
     """A `Database` in one file. A store in the same file works inside `reading` and `writing`.
 
     A file that cannot be written is opened for reading; `write` then raises StoreReadOnly. A process that was forked
-    after opening must open its own: SQLite's locks do not survive a fork.
+    after opening must open its own: SQLite's locks do not survive a fork. What is written without `durable` survives
+    the end of the process, and not that of the machine.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    is_remote = False
+
+    def __init__(self, path: str | Path, *, durable: bool = True) -> None:
         self.path = Path(path)
+        self._durable = durable
         self._process = os.getpid()
         self._closed = False
         self._idle: deque[apsw.Connection] = deque()
@@ -111,11 +125,11 @@ class SqliteDatabase:
         with self.reading() as connection:
             return int(connection.execute(APPLIED, (component,)).get)
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T], *, fresh: bool = False) -> T:
         with self.reading() as connection:
             return work(SqliteTransaction(connection))
 
-    def write(self, work: Work[T], scope: str = "") -> T:
+    def write(self, work: Work[T], scope: str = "", *, awaited: bool = True) -> T:
         # One writer at a time, whatever the scope.
         with self.writing() as connection:
             return work(SqliteTransaction(connection))
@@ -135,7 +149,7 @@ class SqliteDatabase:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                if self._closed:
+                if self._closed or len(self._idle) >= KEPT:
                     connection.close()
                 else:
                     self._idle.append(connection)
@@ -171,6 +185,9 @@ class SqliteDatabase:
                 return int(self._watcher.pragma("data_version"))
         except apsw.Error as error:
             raise _fault(self.path, error) from error
+
+    def listen(self, heard: Callable[[], None]) -> float:
+        return POLL
 
     def close(self) -> None:
         """Let go of the file; the log is folded into it. Closing twice is fine."""
@@ -224,8 +241,9 @@ class SqliteDatabase:
         # What is deleted is overwritten: else a text that somebody wanted gone would stay in the file until its room is
         # needed. Writing takes no longer for it, dropping a collection about a sixth.
         connection.execute(
-            f"PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = {WAL_BYTES}; "
-            "PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY"
+            f"PRAGMA secure_delete = ON; PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}; "
+            f"PRAGMA journal_size_limit = {WAL_BYTES}; "
+            "PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"
         ).fetchall()
         return connection
 
@@ -286,6 +304,11 @@ def _fault(path: Path, error: apsw.Error | UnicodeDecodeError) -> StoreError:
             return StoreReadOnly(f"{path} cannot be written; make the file and its folder writable", details=details)
         case apsw.CantOpenError():
             return StoreError(f"{path} cannot be opened; check that the folder exists and is writable", details=details)
+        case apsw.ExtensionLoadingError():
+            return StoreError(
+                f"{path} needs sqlite-vec, which cannot be loaded: {error}; install it again",
+                details={**details, "library": "sqlite-vec"},
+            )
         case apsw.FullError():
             return StoreError(f"no room left to write {path}; free some space and try again", details=details)
         case _:

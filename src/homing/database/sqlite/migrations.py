@@ -8,12 +8,10 @@ rather than misread.
 
 from __future__ import annotations
 
-import logging
 import os
-import re
 import secrets
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,9 +19,8 @@ import apsw
 
 from homing.database.database import Step, Transaction
 from homing.database.private import FILE, close, private_folder
+from homing.database.steps import apply_steps, check_known
 from homing.errors import InvalidArgument, StoreCorrupt, StoreReadOnly, StoreTooNew, StoreTooOld
-
-logger = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x484F4D49
 """Marks a file as ours: HOMI."""
@@ -34,13 +31,12 @@ FORMAT = 4
 APPLIED = "SELECT coalesce(max(number), 0) FROM migrations WHERE component = ?"
 """How many steps of a component were applied."""
 
-_TYPES = {
+TYPES = {
     "INT64": "INTEGER",
     "FLOAT64": "REAL",
     "BYTES": "BLOB",
     "IDENTITY": "INTEGER PRIMARY KEY AUTOINCREMENT",
 }
-_TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 
 
 def prepare_folder(path: Path) -> None:
@@ -157,34 +153,16 @@ def check_ours(connection: apsw.Connection, path: Path) -> None:
 
 def check_applied(connection: apsw.Connection, path: Path, component: str, known: int) -> int:
     """How many steps were applied; refuses more than this Homing knows."""
-    found = int(connection.execute(APPLIED, (component,)).get)
-    if found > known:
-        raise StoreTooNew(
-            f"{path}: {component!r} is at step {found}, this Homing knows {known}; upgrade Homing to open it",
-            details={"path": str(path), "component": component, "found": found, "known": known},
-        )
-    return found
+    return check_known(str(path), component, int(connection.execute(APPLIED, (component,)).get), known)
 
 
 def apply(transaction: Transaction, path: Path, component: str, steps: Sequence[Step]) -> None:
     """Apply the steps that were not applied yet, perhaps by another process a moment ago."""
     connection: apsw.Connection = transaction.connection
     done = check_applied(connection, path, component, len(steps))
-    for number, step in enumerate(steps[done:], start=done + 1):
-        if isinstance(step, str):
-            for definition in _definitions(step):
-                connection.execute(definition)
-        else:
-            step(transaction)
+
+    def remember(number: int) -> None:
         connection.execute("INSERT INTO migrations(component, number) VALUES (?, ?)", (component, number))
-        logger.info("%s: applied step %d of %s", path, number, component)
 
-
-def _definitions(step: str) -> Iterator[str]:
-    """The statements of a migration. Tables refuse values of another type than they were declared with."""
-    for part in step.split(";"):
-        declared = _TYPE.sub(lambda found: _TYPES[found[0]], part).strip()
-        if declared.startswith("CREATE TABLE") and declared.endswith(")"):
-            declared += " STRICT"
-        if declared:
-            yield declared
+    # Tables refuse values of another type than they were declared with.
+    apply_steps(transaction, steps, done, TYPES, remember, table_end=" STRICT")

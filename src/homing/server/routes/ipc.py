@@ -19,7 +19,7 @@ from homing.channels.messages import BoundChannel, as_message
 from homing.errors import Canceled, Forbidden, HomingError, InvalidArgument, Overloaded
 from homing.progress import IsCanceled
 from homing.server.access import Caller, Reading
-from homing.server.failures import STATUSES
+from homing.server.failures import status_of
 from homing.server.ordering import begin_job
 from homing.server.watched import LOOK_UP, watched
 
@@ -48,11 +48,7 @@ class ChannelRefusal(BaseModel):
     error: ChannelFailure
 
 
-def _status(kind: type[HomingError]) -> int:
-    return next((status for known, status in STATUSES if issubclass(kind, known)), 500)
-
-
-STATUS_BY_CODE = {kind.code: _status(kind) for kind in kinds()} | {Forbidden.code: 403}
+STATUS_BY_CODE = {kind.code: status_of(kind) for kind in kinds()} | {Forbidden.code: 403}
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ChannelRefusal} for status in {400, 403, 404, 500, *STATUS_BY_CODE.values()}
 }

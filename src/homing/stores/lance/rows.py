@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from homing.records import Match, Metadata, VectorRecord, text_hash
-from homing.stores.arguments import Batch, is_encodable
+from homing.stores.arguments import Batch, is_encodable, metadata_json
 from homing.stores.filters import attributes
 from homing.stores.lance.database import key_field
 from homing.stores.lance.engine import ArrowSchema, ArrowTable, arrow
@@ -160,7 +160,7 @@ def rows_of(batch: Batch, schema: ArrowSchema, kept: Mapping[str, Vectors] | Non
         "text": [_readable(record.text) for record in records],
         "keywords": [None if record.keywords is None else _readable(record.keywords) for record in records],
         "exact": [_exact(record) for record in records],
-        "metadata": [_json(record.metadata) for record in records],
+        "metadata": [metadata_json(record.metadata) for record in records],
         "attributes": [sorted(attribute(*pair) for pair in attributes(record.metadata)) for record in records],
         "words": [words_of(record.text, record.keywords) for record in records],
         "text_hash": hashes,
@@ -261,9 +261,3 @@ def _exact(record: VectorRecord) -> str | None:
     if is_encodable(record.text) and (record.keywords is None or is_encodable(record.keywords)):
         return None
     return json.dumps([record.text, record.keywords])
-
-
-def _json(metadata: Metadata) -> str:
-    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
-    found = json.dumps(dict(metadata), ensure_ascii=False, separators=(",", ":"))
-    return found if is_encodable(found) else json.dumps(dict(metadata), separators=(",", ":"))

@@ -46,14 +46,12 @@ class ShownStore(LanceStore):
             self._show_all()
 
     def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
-        """Write records; see `Store.write`."""
         given = list(records)
         count = super().write(given, transaction)
         self._show([one.id for one in given if one.collection == self._shown])
         return count
 
     def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
-        """Remove records; see `Store.delete`."""
         count = super().delete(collection, ids, transaction)
         if collection == self._shown and ids:
             with self.tables.writing():
@@ -61,21 +59,18 @@ class ShownStore(LanceStore):
         return count
 
     def drop(self, collection: str) -> int:
-        """Remove a collection; see `Store.drop`."""
         count = super().drop(collection)
         if collection == self._shown:
             self._show_all()
         return count
 
     def put_vectors(self, collection: str, model: str, vectors: Sequence[NewVector]) -> set[str]:
-        """Give records vectors of a model; see `Store.put_vectors`."""
         written = super().put_vectors(collection, model, vectors)
         if collection == self._shown and model == self.model_of(collection):
             self._show(sorted(written))
         return written
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
-        """Search the vectors of this model; see `Store.serve`."""
         super().serve(collection, model, transaction)
         if collection == self._shown:
             self._show_all()

@@ -89,11 +89,9 @@ class LanceStore:
         return sum(len(batch.records) for batch in prepared)
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:
-        """Write records; see `VectorStore.upsert`."""
         return self.write(records)
 
     def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
-        """Remove records; see `Store.delete`."""
         _refuse(transaction)
         checked_name(collection, "collection")
         unwanted = checked_names(ids, "id")
@@ -106,7 +104,6 @@ class LanceStore:
             return self._catalog.pinned(entry).delete(any_of("id", list(dict.fromkeys(unwanted))))
 
     def drop(self, collection: str) -> int:
-        """Remove a collection; see `Store.drop`."""
         with self._changing(collection) as entry:
             if entry is None:
                 return 0
@@ -117,7 +114,6 @@ class LanceStore:
     def search_vector(
         self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
     ) -> list[Near]:
-        """The nearest records; see `Store.search_vector`."""
         found = self._nearest(collection, vector, limit, options, ["id"])
         return [Near(row["id"], cosine) for cosine, row in found]
 
@@ -146,7 +142,6 @@ class LanceStore:
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
     ) -> list[Measured]:
-        """What both legs say of these records; see `Store.measure`."""
         checked_name(collection, "collection")
         terms, asked = _terms(query), checked_names(ids, "id")
         row = None if vector is None else as_vector(vector, dimensions=self.dimensions)
@@ -162,14 +157,12 @@ class LanceStore:
     def search(
         self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The nearest records; see `VectorStore.search`."""
         found = self._nearest(collection, vector, limit, options, SHOWN)
         return [match_of(row, collection, distance=1 - cosine) for cosine, row in found]
 
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The records that share words with the query; see `VectorStore.search_text`."""
         checked_name(collection, "collection")
         limit, terms, asked = checked_limit(limit), _terms(query), Narrowed.by(wanted(options))
 
@@ -193,12 +186,10 @@ class LanceStore:
         return [found[name] for name in asked if name in found]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
-        """The texts of the records that exist, by id; see `Store.texts`."""
         asked = checked_names(ids, "id")
         return self._read(collection, lambda table: reading.texts_with_ids(table, asked, lacking), {})
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
-        """The ids that pass a filter, in order; see `Store.ids`."""
         conditions = wanted(options)
 
         def ask(table: Table) -> list[str]:
@@ -230,7 +221,6 @@ class LanceStore:
                 self._check_gone(error, attempt)
 
     def collections(self) -> list[CollectionInfo]:
-        """The collections that have records; see `Store.collections`."""
         names = sorted(name for name, entry in self._catalog.entries().items() if entry.visible)
         found = [self._read(name, partial(_counted, name), None) for name in names]
         return [info for info in found if info is not None and info.records]
@@ -248,11 +238,9 @@ class LanceStore:
             return set() if entry is None else writing.put(self._catalog, entry, model, given)
 
     def models(self, collection: str) -> list[ModelInfo]:
-        """The models whose vectors are held; see `Store.models`."""
         return self._read(collection, reading.models, [])
 
     def model_of(self, collection: str) -> str:
-        """The model that serves a collection; see `Store.model_of`."""
         return self._read(collection, self._model, "")
 
     def _model(self, table: Table) -> str:
@@ -268,21 +256,18 @@ class LanceStore:
         return self._read(collection, reading.pending, 0)
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
-        """Ids of records that have no vector of this model; see `Store.missing`."""
         checked_name(collection, "collection")
         checked_text(after, "the last id")
         limit = checked_limit(limit)
         return self._read(collection, lambda table: reading.missing(table, model, after, limit), []) if limit else []
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
-        """Search the vectors of this model from now on; see `Store.serve`."""
         _refuse(transaction)
         with self._changing(collection) as entry:
             if entry is not None:
                 writing.serve(self._catalog.pinned(entry), collection, model)
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of a model's vectors; see `Store.discard`."""
         with self._changing(collection) as entry:
             return 0 if entry is None else writing.discard(self._catalog.pinned(entry), collection, model)
 
@@ -291,7 +276,6 @@ class LanceStore:
         return list(reading.findings(self._catalog))
 
     def rebuild(self) -> Rebuilt:
-        """Make what is derived anew, one collection after another; see `Store.rebuild`."""
         done = []
         for name, entry in sorted(self._catalog.entries().items()):
             if not entry.visible:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from homing.errors import DimensionMismatch, ModelMismatch
+from homing.stores.arguments import check_query
 from homing.stores.lance.database import Table
 from homing.stores.lance.engine import ArrowTable, Reader, part, run
 from homing.stores.lance.reading import Found, pages
@@ -147,20 +147,8 @@ async def _asked(
 
 
 def _refuse(table: Table, space: Space, collection: str, query: Vector, model: str) -> None:
-    if not table.has(space.held):
-        return
-    # Which model it is comes first: who hears that another one answers by now can ask with that.
-    if model and model != space.model:
-        raise ModelMismatch(
-            f"collection {collection!r} holds vectors of {space.model!r}, the query comes from {model!r}; "
-            "embed it with that model, or embed the collection again",
-            details={"collection": collection, "expected": space.model, "actual": model},
-        )
-    raise DimensionMismatch(
-        f"collection {collection!r} holds vectors of {space.dimensions} dimensions, the query has {len(query)}; "
-        "embed it with the model of the collection",
-        details={"expected": space.dimensions, "actual": len(query)},
-    )
+    if table.has(space.held):
+        check_query(collection, space.model, space.dimensions, len(query), model)
 
 
 def _by_cosine(rows: ArrowTable, space: Space, query: Vector) -> list[Found]:

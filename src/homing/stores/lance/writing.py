@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
-from homing.stores.arguments import Batch
+from homing.errors import InvalidArgument
+from homing.stores.arguments import Batch, check_fits, check_width
 from homing.stores.lance.catalog import Catalog, Entry, new_table_name
 from homing.stores.lance.database import Database, Table, any_of, words_index
 from homing.stores.lance.engine import ArrowTable, arrow
@@ -137,11 +137,7 @@ def column_change(table: Table, model: str, width: int, *, serves: bool, staying
     gone = [space for space in held if serves and space.serves and space != own]
     if own is not None and own.dimensions != width:
         if table.has(f"{own.held} AND {staying}"):
-            raise DimensionMismatch(
-                f"the vectors of {model!r} that are there have {own.dimensions} dimensions, not {width}; "
-                "give the model an identity that says its width",
-                details={"expected": own.dimensions, "actual": width},
-            )
+            check_width(model, own.dimensions, width)
         gone.append(own)
         own = None
     if own is None:
@@ -191,17 +187,7 @@ def _batch_columns(table: Table, batch: Batch, kept: Mapping[str, Vectors]) -> C
         return None
     staying = f"NOT {any_of('id', [record.id for record in batch.records if record.id not in kept])}"
     if served is not None and table.has(f"{served.held} AND {staying}"):
-        if served.model == batch.model:
-            raise DimensionMismatch(
-                f"collection {batch.collection!r} holds vectors of {served.dimensions} dimensions, got {width}; "
-                "use the model it was embedded with, or embed it again",
-                details={"collection": batch.collection, "expected": served.dimensions, "actual": width},
-            )
-        raise ModelMismatch(
-            f"collection {batch.collection!r} holds vectors of {served.model!r}, got vectors of {batch.model!r}; "
-            "vectors of two models cannot be compared: use that model, or embed the collection again",
-            details={"collection": batch.collection, "expected": served.model, "actual": batch.model},
-        )
+        check_fits(batch.collection, served.model, served.dimensions, batch.model, width)
     return column_change(table, batch.model, width, serves=True, staying=staying)
 
 

@@ -31,6 +31,8 @@ def findings(connection: Connection, user: str) -> Iterator[str]:
     yield from tables.stray("records", homeless, "records belong to no collection")
     yield from tables.stray("word_segments", homeless, "segments of the keyword index belong to no collection")
     yield from tables.wrong_texts()
+    for _, _, model in without_vectors(connection):
+        yield f"the vectors of {model!r} are gone: the extension vector was dropped"
     for space, model in connection.execute("SELECT id, model FROM spaces ORDER BY id").fetchall():
         table = vector_table(space)
         yield from tables.stray(table, _BELONGS_TO_NONE, f"vectors of {model!r} belong to no record")
@@ -39,6 +41,14 @@ def findings(connection: Connection, user: str) -> Iterator[str]:
         yield from tables.outdated(table, f"vectors of {model!r} are of another text")
         counted = f"count(*) FROM {table} v WHERE v.collection = x.id"
         yield from tables.miscounted("embedded", "vectors", counted, f"x.space = {int(space)} AND")
+
+
+def without_vectors(connection: Connection) -> list[tuple[int, int, str]]:
+    """Number, width and model of each space whose table has no column for vectors: it went with the extension."""
+    return connection.execute(
+        "SELECT id, dimensions, model FROM spaces s WHERE NOT EXISTS (SELECT FROM pg_attribute a WHERE attname = "
+        "'embedding' AND NOT attisdropped AND attrelid = to_regclass('vectors_' || s.id)) ORDER BY id"
+    ).fetchall()
 
 
 class Tables:

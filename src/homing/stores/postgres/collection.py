@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from homing.database.postgres.driver import Connection
 from homing.database.postgres.schema import extend_row_security, lock_number
-from homing.errors import DimensionMismatch, InvalidArgument, ModelMismatch
+from homing.errors import InvalidArgument
 from homing.stores.arguments import checked_name, is_encodable
 from homing.stores.postgres.schema import WIDEST, WIDEST_INLINE, create_vector_table, vector_table
 from homing.stores.store import CollectionInfo
@@ -263,40 +263,3 @@ def checked_model(model: object, dimensions: int) -> None:
         raise InvalidArgument(f"model is a text of at most {MAX_MODEL} ordinary characters; got {str(model)[:80]!r}")
     if dimensions > WIDEST:
         raise InvalidArgument(f"vectors of {dimensions} dimensions; PostgreSQL holds at most {WIDEST}")
-
-
-def check_fits(collection: Collection, model: str, width: int) -> None:
-    """Refuse vectors of another model than the one that serves the collection."""
-    if collection.model != model:
-        raise ModelMismatch(
-            f"collection {collection.name!r} holds vectors of {collection.model!r}, got vectors of {model!r}; "
-            "vectors of two models cannot be compared: use that model, or embed the collection again",
-            details={"collection": collection.name, "expected": collection.model, "actual": model},
-        )
-    check_width(collection.name, model, collection.dimensions, width)
-
-
-def check_width(collection: str, model: str, expected: int, width: int) -> None:
-    """Refuse vectors that are not as wide as those of the same model."""
-    if width != expected:
-        raise DimensionMismatch(
-            f"collection {collection!r} holds vectors of {model!r} with {expected} dimensions, got {width}; "
-            "use the model it was embedded with, or embed it again",
-            details={"collection": collection, "expected": expected, "actual": width},
-        )
-
-
-def check_query(collection: Collection, width: int, model: str) -> None:
-    """Refuse a query vector that cannot be compared with those of the collection."""
-    if model and model != collection.model:
-        raise ModelMismatch(
-            f"collection {collection.name!r} holds vectors of {collection.model!r}, the query is one of {model!r}; "
-            "ask with the model of the collection, or embed the collection again",
-            details={"expected": collection.model, "actual": model},
-        )
-    if width != collection.dimensions:
-        raise DimensionMismatch(
-            f"collection {collection.name!r} holds vectors of {collection.dimensions} dimensions, "
-            f"the query has {width}; embed it with the model of the collection",
-            details={"expected": collection.dimensions, "actual": width},
-        )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from homing.database.postgres.driver import Connection
+from homing.database.postgres.schema import extend_row_security
 from homing.records import text_hash
-from homing.stores.postgres.checkup import Tables
+from homing.stores.postgres.checkup import Tables, without_vectors
 from homing.stores.postgres.collection import ALONE, Collection, Tally, add_tally, find, held, vectors_in
-from homing.stores.postgres.schema import vector_table
+from homing.stores.postgres.schema import create_vector_table, vector_table
 from homing.stores.postgres.words import PostgresWordTables
 from homing.stores.store import Rebuilt
 from homing.text.tokens import tokens
@@ -15,10 +16,21 @@ UNIT = 1e-3
 """How far the length of a vector may be from one."""
 
 
-def names(connection: Connection, user: str) -> list[str]:
-    """The collections of a user, also those that count no records."""
+def names(connection: Connection, user: str, *, remake: bool) -> list[str]:
+    """The collections of a user, also those that count no records. `remake` brings back tables for vectors."""
+    if remake:
+        _remake_vector_tables(connection)
     rows = connection.execute("SELECT name FROM collections WHERE user_id = %s ORDER BY name", (user,)).fetchall()
     return [name for (name,) in rows]
+
+
+def _remake_vector_tables(connection: Connection) -> None:
+    """Make anew the tables that lost their vectors with pgvector; what was in them is embedded again."""
+    for space, dimensions, _ in without_vectors(connection):
+        connection.execute(f"DROP TABLE {vector_table(space)}")
+        create_vector_table(connection, space, dimensions)
+        connection.execute("UPDATE spaces SET indexed = false WHERE id = %s", (space,))
+    extend_row_security(connection)
 
 
 def rebuild(connection: Connection, user: str, name: str) -> Rebuilt:

@@ -6,14 +6,13 @@ its bytes, big-endian.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from homing.database.postgres.driver import Connection, packed
 from homing.records import VectorRecord
-from homing.stores.arguments import is_encodable
+from homing.stores.arguments import is_encodable, metadata_json
 from homing.stores.filters import attributes, canonical
 from homing.stores.postgres.collection import Collection
 from homing.stores.postgres.schema import vector_table
@@ -56,13 +55,6 @@ def text_columns(record: VectorRecord) -> tuple[bool, str, str | None]:
     return True, escape(record.text), None if record.keywords is None else escape(record.keywords)
 
 
-def metadata_column(record: VectorRecord) -> str:
-    """The column `metadata` of a record."""
-    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
-    found = json.dumps(dict(record.metadata), ensure_ascii=False, separators=(",", ":"))
-    return found if is_encodable(found) else json.dumps(dict(record.metadata), separators=(",", ":"))
-
-
 def labels(collection: int, metadata: Mapping[str, Any]) -> list[str]:
     """The column `attributes` of a record: plain ASCII, whatever is in its metadata."""
     return [label(collection, key, value) for key, value in attributes(metadata)]
@@ -85,7 +77,7 @@ def copy_records(
             *_owned(key, collection),
             _text_field(record.id),
             _text_array(labels(collection.id, record.metadata)),
-            _text_field(metadata_column(record)),
+            _text_field(metadata_json(record.metadata)),
             _field(text_hash),
             b"\0\0\0\1\1" if escaped else b"\0\0\0\1\0",
             _text_field(text),

@@ -15,14 +15,21 @@ from homing.database.postgres.schema import enable_row_security
 from homing.database.postgres.sessions import T, Work
 from homing.errors import InvalidArgument, StoreError
 from homing.records import KeywordMatch, Match, VectorRecord
-from homing.stores.arguments import batches, checked_limit, checked_name, checked_names, checked_text, checked_user
+from homing.stores.arguments import (
+    batches,
+    check_query,
+    checked_limit,
+    checked_name,
+    checked_names,
+    checked_text,
+    checked_user,
+)
 from homing.stores.filters import wanted
 from homing.stores.postgres import checkup, reading, repair, vector_search, words, writing
 from homing.stores.postgres.collection import (
     Collection,
     CollectionCache,
     SpaceMissing,
-    check_query,
     checked_model,
     create_space,
     find,
@@ -111,7 +118,6 @@ class PostgresStore:
         return view
 
     def upsert(self, records: Iterable[VectorRecord]) -> int:
-        """Write records; see `Store.write`."""
         return self.write(records)
 
     def write(self, records: Iterable[VectorRecord], transaction: Transaction | None = None) -> int:
@@ -145,14 +151,12 @@ class PostgresStore:
     def search(
         self, collection: str, vector: Vector, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The nearest records; see `Store.search`."""
         found = self._nearest(collection, vector, limit, options, SHOWN)
         return [match(collection, columns, distance=1 - cosine) for cosine, *columns in found]
 
     def search_vector(
         self, collection: str, vector: Vector, limit: int, options: SearchOptions | None = None
     ) -> list[Near]:
-        """The nearest records; see `Store.search_vector`."""
         return [Near(name, cosine) for cosine, name in self._nearest(collection, vector, limit, options, "r.id")]
 
     def _nearest(
@@ -167,14 +171,14 @@ class PostgresStore:
             if known is not None:
                 # Nothing found, or refused: it may be because what was remembered is no longer so.
                 with suppress(vector_search.CollectionChanged, StoreError, InvalidArgument):
-                    check_query(known, query.size, model)
+                    check_query(name, known.model, known.dimensions, query.size, model)
                     if found := vector_search.search(connection, known, query, limit, asked, shown):
                         return found
             while True:
                 where = find(connection, self.user_id, name)
                 if where is None or where.space is None or not where.embedded:
                     return []
-                check_query(where, query.size, model)
+                check_query(name, where.model, where.dimensions, query.size, model)
                 self._seen.keep(where)
                 if not where.indexed:
                     self._indexing.missed(where.space_rows)
@@ -187,14 +191,12 @@ class PostgresStore:
     def search_text(
         self, collection: str, query: str, limit: int = 10, options: SearchOptions | None = None
     ) -> list[Match]:
-        """The records that share words with the query; see `Store.search_text`."""
         if not checked_limit(limit):
             return []
         found = self._worded(collection, query, limit, options, SHOWN)
         return [match(collection, columns, score=score) for score, *columns in found.rows] if found else []
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
-        """The records that share words with the query; see `Store.search_words`."""
         found = self._worded(collection, query, limit, options, "r.id")
         return Words() if found is None else found.as_words()
 
@@ -225,14 +227,13 @@ class PostgresStore:
     def measure(
         self, collection: str, ids: Sequence[str], *, vector: Vector | None = None, query: str = ""
     ) -> list[Measured]:
-        """What the legs would say of these records; see `Store.measure`."""
         asked = checked_names(ids, "id")
         checked_text(query, "a query")
         near = None if vector is None else as_vector(vector, dimensions=self.dimensions)
 
         def work(connection: Connection, where: Collection) -> list[Measured]:
             if near is not None and where.embedded:
-                check_query(where, near.size, "")
+                check_query(collection, where.model, where.dimensions, near.size)
             cosines = vector_search.cosines(connection, where, near, asked)
             relevance = words.relevance(connection, where, query, list(cosines), self._words) if cosines else {}
             return [Measured(one, cosines[one], relevance.get(one, 0.0)) for one in asked if one in cosines]
@@ -240,7 +241,6 @@ class PostgresStore:
         return self._of(collection, work, snapshot=True) or []
 
     def get(self, collection: str, ids: Sequence[str], *, embeddings: bool = True) -> list[VectorRecord]:
-        """The records that exist, in the order asked for; see `Store.get`."""
         asked = checked_names(ids, "id")
         found = (
             self._of(collection, lambda c, where: reading.records_with_ids(c, where, asked, embeddings=embeddings))
@@ -250,12 +250,10 @@ class PostgresStore:
         return [by_id[one] for one in asked if one in by_id]
 
     def texts(self, collection: str, ids: Sequence[str], *, lacking: str = "") -> dict[str, str]:
-        """The texts of the records that exist; see `Store.texts`."""
         asked = checked_names(ids, "id")
         return self._of(collection, lambda c, where: reading.texts(c, where, asked, lacking)) or {}
 
     def ids(self, collection: str, options: SearchOptions | None = None) -> list[str]:
-        """The ids that pass a filter, in order; see `Store.ids`."""
         asked = wanted(options)
         return self._of(collection, lambda c, where: reading.ids_of(c, where, asked)) or []
 
@@ -273,7 +271,6 @@ class PostgresStore:
             after = page[-1].id
 
     def delete(self, collection: str, ids: Sequence[str], transaction: Transaction | None = None) -> int:
-        """Remove records everywhere; see `Store.delete`."""
         name = checked_name(collection, "collection")
         unwanted = sorted(set(checked_names(ids, "id")))
         if not unwanted:
@@ -281,15 +278,12 @@ class PostgresStore:
         return self._write(lambda c: writing.delete(c, self.user_id, name, unwanted), transaction)
 
     def drop(self, collection: str) -> int:
-        """Remove a collection; see `Store.drop`."""
         return self._write(lambda c: writing.drop(c, self.user_id, checked_name(collection, "collection")))
 
     def collections(self) -> list[CollectionInfo]:
-        """The collections that have records; see `Store.collections`."""
         return self._read(lambda c: listed(c, self.user_id))
 
     def put_vectors(self, collection: str, model: str, vectors: Sequence[NewVector]) -> set[str]:
-        """Give records a vector of a model; see `Store.put_vectors`."""
         name = checked_name(collection, "collection")
         checked_name(model, "model")
         hashes = {one.id: one.hash for one in vectors}
@@ -305,7 +299,6 @@ class PostgresStore:
         return written
 
     def models(self, collection: str) -> list[ModelInfo]:
-        """The models whose vectors are held; see `Store.models`."""
         return self._of(collection, reading.models, snapshot=True) or []
 
     def model_of(self, collection: str) -> str:
@@ -317,27 +310,23 @@ class PostgresStore:
         return self._of(collection, lambda _, where: where.records - where.embedded) or 0
 
     def missing(self, collection: str, model: str, *, after: str = "", limit: int = 1_000) -> list[str]:
-        """What lacks a vector of this model; see `Store.missing`."""
         checked_name(model, "model")
         checked_limit(limit)
         return self._of(collection, lambda c, where: reading.missing(c, where, model, after, limit)) or []
 
     def serve(self, collection: str, model: str, transaction: Transaction | None = None) -> None:
-        """Search the vectors of this model; see `Store.serve`."""
         name = checked_name(collection, "collection")
         self._write(lambda c: writing.serve(c, self.user_id, name, model), transaction)
 
     def discard(self, collection: str, model: str) -> int:
-        """Let go of a model's vectors; see `Store.discard`."""
         return self._write(lambda c: writing.discard(c, self.user_id, checked_name(collection, "collection"), model))
 
     def check(self) -> list[str]:
-        """What is wrong inside the store, a sentence each; see `Store.check`."""
         return self._read(lambda c: list(checkup.findings(c, self.user_id)), snapshot=True)
 
     def rebuild(self) -> Rebuilt:
         """Make what is derived anew; see `Store.rebuild`. Indexes, which are everybody's, by the whole store only."""
-        names = self._read(lambda c: repair.names(c, self.user_id))
+        names = self._write(partial(repair.names, user=self.user_id, remake=not self._is_view))
         done = [self._write(partial(repair.rebuild, user=self.user_id, name=name)) for name in names]
         if not self._is_view:
             self._indexing.rebuild()

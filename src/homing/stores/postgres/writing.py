@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from homing.database.postgres.driver import Connection
 from homing.errors import InvalidArgument
 from homing.records import VectorRecord, text_hash
-from homing.stores.arguments import Batch
+from homing.stores.arguments import Batch, check_fits, check_width, metadata_json
 from homing.stores.postgres.collection import (
     ALONE,
     Collection,
     Space,
     Tally,
     add_tally,
-    check_fits,
-    check_width,
     checked_model,
     find,
     find_space,
@@ -32,9 +30,10 @@ from homing.stores.postgres.collection import (
     stored_name,
     vectors_in,
 )
-from homing.stores.postgres.rows import copy_records, copy_vectors, labels, metadata_column, text_columns, unescape
+from homing.stores.postgres.rows import copy_records, copy_vectors, labels, text_columns, unescape
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.words import PostgresWordTables
+from homing.stores.postings.segment import Said, Vocabulary
 from homing.text.tokens import tokens_of
 
 PORTION = 5_000
@@ -46,7 +45,8 @@ class Prepared:
     """A batch with the words and hashes of its records: worked out once, before the transaction begins."""
 
     batch: Batch
-    words: list[list[str]]
+    words: list[Said]
+    vocabulary: Vocabulary
     hashes: list[bytes]
 
 
@@ -65,9 +65,12 @@ def prepare(batch: Batch) -> Prepared:
         stored_name(record.id, "id")
     stored_name(batch.collection, "collection")
     checked_model(batch.model, int(batch.vectors.shape[1]))
+    vocabulary = Vocabulary()
+    said = (record.text if record.keywords is None else record.keywords for record in batch.records)
     return Prepared(
         batch,
-        [tokens_of(record.text if record.keywords is None else record.keywords) for record in batch.records],
+        [vocabulary.read(tokens_of(text)) for text in said],
+        vocabulary,
         [bytes.fromhex(text_hash(record.text)) for record in batch.records],
     )
 
@@ -89,7 +92,7 @@ def write(connection: Connection, user: str, prepared: Prepared) -> tuple[Collec
         changes.insert(prepared, sorted(set(chosen).difference(same)))
     add_tally(connection, collection, changes.tally)
     _sort_in(connection)
-    return collection, changes.write_words()
+    return collection, changes.write_words(prepared.vocabulary)
 
 
 def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> int:
@@ -100,7 +103,7 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
     changes = _Changes(connection, collection)
     changes.remove([stored.key for stored in _locked(connection, collection, ids).values()])
     add_tally(connection, collection, changes.tally)
-    changes.write_words(purge=True)
+    changes.write_words(Vocabulary(), purge=True)
     return -changes.tally.records
 
 
@@ -184,7 +187,7 @@ class _Changes:
         self.tally = Tally()
         self._connection = connection
         self._collection = collection
-        self._said: dict[int, list[str]] = {}
+        self._said: dict[int, Said] = {}
         self._gone: list[int] = []
 
     def update(self, prepared: Prepared, same: Mapping[int, Stored]) -> None:
@@ -194,7 +197,7 @@ class _Changes:
         records, cursor = prepared.batch.records, self._connection.cursor()
 
         def described(record: VectorRecord) -> tuple[list[str], str]:
-            return labels(self._collection.id, record.metadata), metadata_column(record)
+            return labels(self._collection.id, record.metadata), metadata_json(record.metadata)
 
         cursor.executemany(
             "UPDATE records SET attributes = %s, metadata = %s WHERE key = %s",
@@ -257,7 +260,7 @@ class _Changes:
         self.tally.records -= len(keys)
         self.tally.embedded -= int(row[0])
 
-    def write_words(self, *, purge: bool = False) -> bool:
+    def write_words(self, vocabulary: Vocabulary, *, purge: bool = False) -> bool:
         """Bring the keyword index up to date; whether it has segments to join. `purge` leaves less of what is gone."""
         if not self._said and not self._gone:
             return False
@@ -266,7 +269,7 @@ class _Changes:
             tables.remove(collection, self._gone)
         if purge:
             tables.purge(collection)
-        tables.add(collection, sorted(self._said.items()))
+        tables.add(collection, sorted(self._said.items()), vocabulary)
         return tables.tidy(collection)
 
     def _new_keys(self, count: int) -> list[int]:
@@ -300,7 +303,7 @@ def _opened(connection: Connection, user: str, batch: Batch) -> Collection:
             (user, batch.collection),
         )
     if width:
-        check_fits(found, batch.model, width)
+        check_fits(batch.collection, found.model, found.dimensions, batch.model, width)
     return found
 
 
@@ -328,5 +331,5 @@ def _space(connection: Connection, collection: Collection, model: str, width: in
     """Where the vectors of a model go, which must be as wide as those that are there."""
     for one in held(connection, collection):
         if one.model == model and one.dimensions != width and vectors_in(connection, collection, one.id):
-            check_width(collection.name, model, one.dimensions, width)
+            check_width(model, one.dimensions, width)
     return find_space(connection, model, width)

@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from itertools import count
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,8 @@ from homing.stores.postings.segment import (
     Header,
     Keys,
     Postings,
-    Terms,
     lists_in,
+    numbers_of,
     unpack,
     unpack_keys,
 )
@@ -34,14 +35,14 @@ MEMORY = 96 * 1024 * 1024
 """Bytes of postings that are held."""
 OVERHEAD = 600
 """Bytes that a list of postings takes beside its postings."""
-GROUP = 2 * MAX_TEXTS
-"""Places of a group, at most: what is summed at once stays in the processor's cache."""
 VIEWS = 256
 """Collections whose headers are held."""
 IDS = 50_000
 """Ids of records that are held."""
-COUNTED = 20_000
-"""Terms of a segment of which it is held how many removed texts have them."""
+GROUP = 2 * MAX_TEXTS
+"""Places of a group, at most: what is summed at once stays in the processor's cache."""
+TERMS = 20_000
+"""Terms of a collection of which it is held where they are."""
 K1 = 1.2
 B = 0.75
 MIN_IDF = 1e-6
@@ -49,13 +50,15 @@ MIN_IDF = 1e-6
 
 Scores = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+_serials = count(-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A segment as a search sees it; `gone` says of each slot whether its text was taken out, None where none was.
 
-    `texts` and `words` count what is left; `removals` holds how many removed texts have a term, where that was counted.
+    `texts` and `words` count what is left.
     """
 
     id: int
@@ -63,25 +66,37 @@ class Part:
     gone: Mask | None
     texts: int
     words: int
-    removals: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, segment: int, header: Header, removed: Keys) -> Part:
         """A segment without removed texts, whose keys are in order."""
         gone = among(header.keys, removed)
-        if not gone.any():
-            return cls(segment, header, None, header.texts, int(header.lengths.sum(dtype=np.int64)))
-        return cls(
-            segment,
-            header,
-            gone,
-            header.texts - int(gone.sum()),
-            int(header.lengths[~gone].sum(dtype=np.int64)),
-        )
+        left = header.lengths[~gone]
+        return cls(segment, header, gone if gone.any() else None, len(left), int(left.sum(dtype=np.int64)))
+
+    def holders(self, places: Sequence[int], read: ReadLists) -> Sequence[int]:
+        """How many texts that were not removed have each of some terms, by their places in the header."""
+        if self.gone is None or not places:
+            starts = self.header.starts
+            return [int(starts[place + 1]) - int(starts[place]) for place in places]
+        alive = ~self.gone
+        return [int(np.count_nonzero(alive.take(one.slots))) for one in read(self, places)]
 
 
 ReadLists = Callable[[Part, Sequence[int]], Sequence[Postings]]
 """Reads the postings of some terms of a segment, which are given by their places in its header."""
+
+
+class Term(NamedTuple):
+    """A term that is asked: how many texts hold it, what it is worth, and where its postings are.
+
+    For each group of segments: of the segments that have it the number in the group, and the place in the header.
+    """
+
+    number: int
+    holders: int
+    weight: float
+    lists: Sequence[Sequence[tuple[int, int]]]
 
 
 class Group:
@@ -93,6 +108,8 @@ class Group:
     def __init__(self, parts: Sequence[Part], mean: float) -> None:
         self.parts = parts
         self.bases: list[int] = [0, *np.cumsum([one.header.texts for one in parts]).tolist()]
+        self.serial = next(_serials)
+        """Below 0, and no other group has it, nor ever had."""
         self._mean = mean
         self._passing: tuple[Keys | None, Mask | None] = (None, None)
 
@@ -110,7 +127,7 @@ class Group:
         return lengths
 
     @cached_property
-    def gone(self) -> npt.NDArray[np.int64] | None:
+    def gone(self) -> Places | None:
         """The places of removed texts; None where there are none."""
         if all(one.gone is None for one in self.parts):
             return None
@@ -131,9 +148,9 @@ class Group:
         keys = [one.header.keys for one in self.parts]
         return np.concatenate(keys) if len(keys) > 1 else keys[0]
 
-    def places(self, keys: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def places(self, keys: Keys) -> tuple[Places, Places]:
         """Which of some keys are here, and their places."""
-        which, places = list[npt.NDArray[np.int64]](), list[npt.NDArray[np.int64]]()
+        which, places = list[Places](), list[Places]()
         for part, base in zip(self.parts, self.bases, strict=False):
             held = part.header.keys
             slots = np.minimum(held.searchsorted(keys), len(held) - 1)
@@ -145,14 +162,13 @@ class Group:
 
 @dataclass(frozen=True)
 class View:
-    """The words of a collection at one moment."""
+    """The words of a collection at one moment. What a query needs of them is held in `cache`, with that of others."""
 
     parts: Sequence[Part]
-
-    @cached_property
-    def spellings(self) -> dict[str, str]:
-        """What unknown words were read as, as far as it was looked up: each leg of a search asks for the same."""
-        return {}
+    cache: Cache = field(default_factory=lambda: Cache(MEMORY))
+    spellings: dict[str, str] = field(default_factory=dict)
+    """What unknown words were read as, as far as it was looked up: each leg of a search asks for the same."""
+    _terms: dict[str, Term] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> int:
@@ -176,18 +192,41 @@ class View:
             sizes[-1] += part.header.texts
         return [Group(one, self.mean) for one in groups]
 
-    def may_hold(self, terms: Terms) -> Mask:
-        """Which terms some segment has, be it of removed texts. In order they are found far quicker."""
-        found = np.zeros(len(terms), np.bool_)
-        for part in self.parts:
-            held = part.header.terms
-            if len(held):
-                found |= held[np.minimum(held.searchsorted(terms), len(held) - 1)] == terms
-        return found
+    def numbers(self) -> set[int]:
+        """The numbers of the segments and groups, under which the cache may hold something."""
+        groups: Sequence[Group] = vars(self).get("groups", ())
+        return {one.id for one in self.parts} | {one.serial for one in groups}
+
+    def terms(self, words: Sequence[str], read: ReadLists) -> list[Term]:
+        """Some terms, each looked up once."""
+        known = self._terms
+        found = {word: term for word in words if (term := known.get(word)) is not None}
+        if missing := [word for word in words if word not in found]:
+            found |= zip(missing, self.look_up(missing, read), strict=True)
+            if len(known) + len(missing) > TERMS:
+                known.clear()
+            known.update(found)
+        return [found[word] for word in words]
 
     def idf(self, holders: int) -> float:
         """What a term is worth that so many texts hold."""
         return max(MIN_IDF, math.log(max(self.texts - holders + 0.5, 0.5) / (holders + 0.5)))
+
+    def look_up(self, words: Sequence[str], read: ReadLists) -> list[Term]:
+        """Some terms, of which none will be remembered."""
+        numbers = numbers_of(words)
+        # In order they are found far quicker.
+        order = np.argsort(numbers)
+        lists: list[list[list[tuple[int, int]]]] = [[[] for _ in self.groups] for _ in words]
+        holders = [0] * len(words)
+        for of_group, group in enumerate(self.groups):
+            for of_part, part in enumerate(group.parts):
+                at, places = part.header.find(numbers[order])
+                for term, place, held in zip(order[at].tolist(), places, part.holders(places, read), strict=True):
+                    lists[term][of_group].append((of_part, place))
+                    holders[term] += held
+        found = zip(numbers.tolist(), holders, lists, strict=True)
+        return [Term(number, held, self.idf(held), where) for number, held, where in found]
 
 
 def among(keys: Keys, others: Keys) -> Mask:
@@ -216,15 +255,63 @@ class Rows(Protocol):
         ...
 
 
+class Cache:
+    """What is held in memory of the postings of all collections: what was used last, within a bound of bytes.
+
+    Safe from several threads.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[int, int], tuple[Any, int]] = OrderedDict()
+        self._places: dict[int, set[int]] = {}
+        self._bytes = 0
+
+    def get(self, keys: Sequence[tuple[int, int]]) -> list[Any]:
+        """What is held under some keys; None where nothing is."""
+        held, found = self._held, list[Any]()
+        with self._lock:
+            for key in keys:
+                one = held.get(key)
+                if one is not None:
+                    held.move_to_end(key)
+                    found.append(one[0])
+                else:
+                    found.append(None)
+        return found
+
+    def put(self, key: tuple[int, int], arrays: Sequence[npt.NDArray[Any]]) -> None:
+        """Hold some arrays, and let go of what was not used for long."""
+        size = OVERHEAD + sum([one.nbytes for one in arrays])
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = (arrays, size)
+                self._places.setdefault(key[0], set()).add(key[1])
+                self._bytes += size
+            while self._bytes > self._memory:
+                (number, place), (_, size) = self._held.popitem(last=False)
+                places = self._places[number]
+                places.remove(place)
+                if not places:
+                    del self._places[number]
+                self._bytes -= size
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Let go of all that is held of some segments or groups: there will be no question about them."""
+        with self._lock:
+            for number in numbers:
+                for place in self._places.pop(number, ()):
+                    self._bytes -= self._held.pop((number, place))[1]
+
+
 class Index:
     """What is held in memory of the words of a store. Safe from several threads."""
 
     def __init__(self, memory: int = MEMORY) -> None:
-        self._memory = memory
         self._lock = threading.Lock()
         self._views: OrderedDict[int, tuple[tuple[int, ...], tuple[int, ...], View]] = OrderedDict()
-        self._lists: OrderedDict[tuple[int, int], Postings] = OrderedDict()
-        self._held = 0
+        self._cache = Cache(memory)
         self._ids: dict[int, str] = {}
 
     def ids(self, keys: Sequence[int], read: Callable[[list[int]], Iterable[tuple[int, str]]]) -> dict[int, str]:
@@ -252,7 +339,9 @@ class Index:
         removed = unpack_keys(rows.removed(removals).values())
         stored = rows.headers([one for one in segments if one not in parts])
         headers = {one: parts[one].header if one in parts else unpack(stored[one]) for one in segments}
-        found = View([Part.of(one, header, removed) for one, header in headers.items()])
+        found = View([Part.of(one, header, removed) for one, header in headers.items()], self._cache)
+        if known is not None:
+            self._cache.forget(known[2].numbers() - found.numbers())
         with self._lock:
             self._views[collection] = (tuple(segments), tuple(removals), found)
             self._views.move_to_end(collection)
@@ -262,30 +351,15 @@ class Index:
 
     def lists(self, rows: Rows, part: Part, places: Sequence[int]) -> list[Postings]:
         """The postings of terms of a segment, by their places in its header, out of memory where they are held."""
-        held, segment = self._lists, part.id
-        with self._lock:
-            found = [held.get((segment, place)) for place in places]
-            for place, one in zip(places, found, strict=True):
-                if one is not None:
-                    held.move_to_end((segment, place))
-        missing = [place for place, one in zip(places, found, strict=True) if one is None]
-        if not missing:
-            return found  # type: ignore[return-value]
-
-        read = lists_in(part.header, missing, lambda numbers: rows.pieces(segment, numbers))
-        fresh = dict(zip(missing, read, strict=True))
-        with self._lock:
-            for place, postings in fresh.items():
-                if (segment, place) not in held:
-                    held[segment, place] = postings
-                    self._held += _bytes(postings)
-            while self._held > self._memory:
-                self._held -= _bytes(held.popitem(last=False)[1])
-        return [fresh[place] if one is None else one for place, one in zip(places, found, strict=True)]
-
-
-def _bytes(postings: Postings) -> int:
-    return postings.slots.nbytes + postings.counts.nbytes + OVERHEAD
+        segment = part.id
+        found = self._cache.get([(segment, place) for place in places])
+        if missing := [place for place, one in zip(places, found, strict=True) if one is None]:
+            read = lists_in(part.header, missing, lambda numbers: rows.pieces(segment, numbers))
+            for place, postings in zip(missing, read, strict=True):
+                self._cache.put((segment, place), postings)
+            fresh = iter(read)
+            return [next(fresh) if one is None else one for one in found]
+        return found
 
 
 def due(segments: Sequence[tuple[int, int]]) -> list[int]:

@@ -1,25 +1,28 @@
 """What texts score by the terms of a query: exact BM25.
 
-Every posting of the terms is read and summed term by term in the order of the query: what a text scores does not depend
-on the segment that it lies in. A term brings less than its idf: segments that have too few of the terms are left out.
+A text's score is summed term by term, the weightiest first: it does not depend on the segment that the text lies in.
+A term brings less than its weight. So once some texts have scored more than the common terms of the query can bring
+together, the other segments are read for the weightier terms alone, and for the common ones only those of their texts
+are looked up that may still be among the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from homing.stores.postings.index import COUNTED, Group, Mask, Part, ReadLists, Scores, View
-from homing.stores.postings.segment import Keys, Terms, numbers_of
+from homing.stores.postings.index import Group, Mask, Places, ReadLists, Scores, Term, View
+from homing.stores.postings.segment import Keys, Postings
 
 COLUMNS = 512
 """Columns that texts are laid out in to see what the best score, at least."""
-
-Places = npt.NDArray[np.int64]
+LEFT = 0.5
+"""How much of what the best score is left to the terms that are not read: the less, the fewer texts are in question."""
+ANY = 5e-324
+"""The smallest score there is."""
 
 
 class Question:
@@ -27,20 +30,21 @@ class Question:
 
     def __init__(self, view: View, terms: Sequence[str], read: ReadLists) -> None:
         self._view = view
-        numbers = numbers_of(terms)
-        asked = (_Asked(group, numbers, read) for group in view.groups)
-        self._asked = [one for one in asked if len(one.terms)]
-        holders = np.zeros(len(terms), np.int64)
-        for one in self._asked:
-            one.count(holders)
-        self.holders: list[int] = holders.tolist()
+        self._read = read
+        self._terms = view.terms(terms, read)
+        self.holders = [term.holders for term in self._terms]
         """How many texts have each of the terms."""
-        self._weights = np.array([view.idf(number) for number in self.holders])
 
     @property
     def mass(self) -> float:
         """What all terms are worth."""
-        return float(self._weights.sum())
+        return sum([term.weight for term in self._terms])
+
+    @cached_property
+    def _asked(self) -> list[_Asked]:
+        terms = sorted(self._terms, key=lambda term: -term.weight)
+        found = (_Asked(self._view, number, terms, self._read) for number in range(len(self._view.groups)))
+        return [one for one in found if one.rest[0]]
 
     def best(self, limit: int, allowed: Keys | None = None) -> tuple[Keys, Scores]:
         """The best texts, by score: `limit` of them, and whatever ties with the last.
@@ -49,13 +53,10 @@ class Question:
         """
         keys, scores, least = np.zeros(0, np.int64), np.zeros(0), 0.0
         for one in self._asked if limit else ():
-            if one.worth(self._weights) > least:
-                sums = one.summed(self._weights, allowed)
-                border = least or _reached(sums, limit)
-                places = np.flatnonzero(sums >= border if border > 0 else sums)
-                keys = np.concatenate([keys, one.group.keys[places]])
-                scores = np.concatenate([scores, sums[places]])
-                least = _least(scores, limit)
+            places, sums = one.best(limit, least, allowed)
+            keys = np.concatenate([keys, one.group.keys[places]])
+            scores = np.concatenate([scores, sums])
+            least = _least(scores, limit)
         kept = np.flatnonzero(scores >= least)
         kept = kept[np.argsort(-scores[kept], kind="stable")]
         return keys[kept], scores[kept]
@@ -66,7 +67,7 @@ class Question:
         for one in self._asked:
             which, places = one.group.places(keys)
             if len(which):
-                found[which] = one.measured(self._weights, places)
+                found[which] = one.completed(np.zeros(len(places)), places, 0)
         return found
 
     def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, Mask, Scores]:
@@ -77,7 +78,7 @@ class Question:
         """
         keys, held = [np.zeros(0, np.int64)], [np.zeros((len(groups), 0), np.bool_)]
         for one in self._asked:
-            found = np.array([one.holding(group) for group in groups])
+            found = np.array([one.holding([self._terms[term] for term in {*group}]) for group in groups])
             places = np.flatnonzero(found.any(axis=0))
             keys.append(one.group.keys[places])
             held.append(found[:, places])
@@ -88,119 +89,123 @@ class Question:
 
 
 class _Asked:
-    """The lists of a query's terms in a group of segments: of which term each is, and how long.
+    """The terms of a query that a group of segments has, the weightiest first."""
 
-    Segment after segment, and in the order of the query in each: so each text meets its terms in that order.
-    """
+    def __init__(self, view: View, number: int, terms: Sequence[Term], read: ReadLists) -> None:
+        self.group: Group = view.groups[number]
+        self._number, self._cache, self._read, self._alone = number, view.cache, read, len(view.groups) == 1
+        self._terms = [term for term in terms if term.lists[number]]
+        self.rest = [0.0]
+        """More than what a text can score by the terms from each one on."""
+        for term in reversed(self._terms):
+            self.rest.insert(0, self.rest[0] + term.weight)
 
-    def __init__(self, group: Group, numbers: Terms, read: ReadLists) -> None:
-        self.group = group
-        self._read = read
-        found = [_places(part, numbers) for part in group.parts]
-        self._at = [at for at, _, _ in found]
-        self._places: list[list[int]] = [places.tolist() for _, places, _ in found]
-        self.terms = np.concatenate(self._at)
-        self.sizes = np.concatenate([sizes for _, _, sizes in found])
+    def best(self, limit: int, least: float, allowed: Keys | None) -> tuple[Places, Scores]:
+        """The places and scores of all texts that are among the best `limit` here and score `least`, and of some more.
 
-    def count(self, holders: npt.NDArray[np.int64]) -> None:
-        """Add how many texts have each term."""
-        np.add.at(holders, self.terms, self.sizes)
-        for part, at, places in zip(self.group.parts, self._at, self._places, strict=True):
-            if part.gone is not None and places:
-                holders[at] -= self._removed(part, part.gone, places)
-
-    def _removed(self, part: Part, gone: Mask, places: list[int]) -> list[int]:
-        known = part.removals
-        missing = [place for place in places if place not in known]
-        if missing:
-            if len(known) + len(missing) > COUNTED:
-                known.clear()
-                missing = places
-            for place, postings in zip(missing, self._read(part, missing), strict=True):
-                known[place] = int(np.count_nonzero(gone.take(postings.slots)))
-        return [known[place] for place in places]
-
-    def worth(self, weights: Scores) -> float:
-        """More than what any text scores."""
-        return float(weights[list(set(self.terms.tolist()))].sum())
-
-    @cached_property
-    def _postings(self) -> tuple[Places, Scores]:
-        """Where the texts are that have the terms, and how often they have them, list after list."""
-        read = zip(self.group.parts, self._places, strict=True)
-        lists = [self._read(part, places) if places else [] for part, places in read]
-        found = np.concatenate([one.slots for one in chain.from_iterable(lists)]).astype(np.int64)
-        end = 0
-        for base, mine in zip(self.group.bases, lists, strict=False):
-            start, end = end, end + sum([len(one.slots) for one in mine])
-            if base:
-                found[start:end] += base
-        return found, np.concatenate([one.counts for one in chain.from_iterable(lists)]).astype(np.float64)
-
-    def summed(self, weights: Scores, allowed: Keys | None) -> Scores:
-        """What every text scores, by place."""
-        places, counts = self._postings
-        each = np.repeat(weights[self.terms], self.sizes)
-        if allowed is not None:
-            kept = np.flatnonzero(self.group.passing(allowed).take(places))
-            places, counts, each = places[kept], counts[kept], each[kept]
-        sums = _bm25(places, counts, each, self.group.norms.take(places), self.group.texts)
+        Where so many are not known to score something, `least` is 0, and everything is read.
+        """
+        read = next(at for at, rest in enumerate(self.rest) if rest <= LEFT * least)
+        width = max(COLUMNS, 8 * limit)
+        sums = np.zeros(-(-self.group.texts // width) * width)
+        usable = None if allowed is None else self.group.passing(allowed)
+        for places, scores in self._brought(self._terms[:read], usable):
+            np.add.at(sums, places, scores)
+        if usable is not None:
+            sums[: self.group.texts] *= usable
         if self.group.gone is not None:
             sums[self.group.gone] = 0.0
-        return sums
+        # So many texts, each the best of its column, have the score that the best columns have at least.
+        columns = sums.reshape(-1, width).max(axis=0)
+        border = max(ANY, max(least, _least(columns, limit)) - self.rest[read])
+        places = np.flatnonzero(sums >= border)
+        return places, self.completed(sums[places], places, read)
 
-    def measured(self, weights: Scores, places: Places) -> Scores:
-        """The same for some texts, removed or not."""
-        rows = np.full(self.group.texts, -1, np.int64)
-        rows[places] = np.arange(len(places))
-        every, counts = self._postings
-        row = rows.take(every)
-        mine = np.flatnonzero(row >= 0)
-        row = row[mine]
-        each = weights[self.terms[np.searchsorted(np.cumsum(self.sizes), mine, "right")]]
-        return _bm25(row, counts[mine], each, self.group.norms[places][row], len(places))
-
-    def holding(self, terms: Sequence[int]) -> Mask:
-        """Which texts hold all of some terms."""
-        wanted = np.isin(self.terms, terms)
-        places = self._postings[0][np.repeat(wanted, self.sizes)]
-        found: Mask = np.bincount(places, minlength=self.group.texts) == len(set(terms))
-        if self.group.gone is not None:
-            found[self.group.gone] = False
+    def completed(self, scores: Scores, places: Places, read: int) -> Scores:
+        """What texts score in all that score this much by the terms that were read."""
+        terms = self._terms[read:]
+        if not terms or not len(places):
+            return scores
+        counts = np.zeros((len(terms), len(places)))
+        of = np.searchsorted(self.group.bases, places, "right") - 1
+        for part in set(of.tolist()):
+            mine = np.flatnonzero(of == part)
+            slots = (places[mine] - self.group.bases[part]).astype(np.uint16)
+            for row, one in self._lists(part, terms):
+                at = one.slots.searchsorted(slots)
+                counts[row, mine] = one.counts.take(at, mode="clip") * (one.slots.take(at, mode="clip") == slots)
+        weights = np.array([term.weight for term in terms])
+        norms = np.tile(self.group.norms[places], (len(terms), 1))
+        brought = _bm25(counts, norms, weights[:, None])
+        # One after the other, as they are summed elsewhere.
+        found: Scores = np.cumsum(np.vstack([scores, brought]), axis=0)[-1]
         return found
 
+    def holding(self, terms: Sequence[Term]) -> Mask:
+        """Which texts hold all of some terms."""
+        held = np.zeros(self.group.texts, np.int32)
+        for places, _ in self._brought(terms, None):
+            held[places] += 1
+        if self.group.gone is not None:
+            held[self.group.gone] = 0
+        found: Mask = held == len(terms)
+        return found
 
-def _bm25(rows: Places, counts: Scores, weights: Scores, norms: Scores, texts: int) -> Scores:
-    """What so many texts score by postings: of which text each is, how often, and what the term is worth."""
+    def _brought(self, terms: Sequence[Term], usable: Mask | None) -> Sequence[tuple[Places, Scores]]:
+        """The places of the texts that have each of some terms, and what it brings them; perhaps of `usable` ones only.
+
+        Held where there is one group: of many there would be too much to hold.
+        """
+        if not self._alone:
+            return self._computed(terms, usable)
+        serial = self.group.serial
+        found = self._cache.get([(serial, term.number) for term in terms])
+        if missing := [term for term, one in zip(terms, found, strict=True) if one is None]:
+            # Copies: a part of an array would keep all of it in memory.
+            fresh = [(places.copy(), scores.copy()) for places, scores in self._computed(missing, None)]
+            for term, one in zip(missing, fresh, strict=True):
+                self._cache.put((serial, term.number), one)
+            left = iter(fresh)
+            return [next(left) if one is None else one for one in found]
+        return found
+
+    def _computed(self, terms: Sequence[Term], usable: Mask | None) -> list[tuple[Places, Scores]]:
+        found: list[list[tuple[int, Postings]]] = [[] for _ in terms]
+        for part, base in enumerate(self.group.bases[:-1]):
+            for row, one in self._lists(part, terms):
+                found[row].append((base, one))
+        lists = [one for row in found for one in row]
+        if not lists:
+            return [(np.zeros(0, np.int64), np.zeros(0)) for _ in terms]
+        sizes = [len(one.slots) for _, one in lists]
+        places = np.concatenate([one.slots for _, one in lists], dtype=np.int64)
+        places += np.repeat([base for base, _ in lists], sizes)
+        counts = np.concatenate([one.counts for _, one in lists], dtype=np.float64)
+        weights = [term.weight for term, row in zip(terms, found, strict=True) for _ in row]
+        each = np.repeat(weights, sizes)
+        if usable is not None:
+            kept = np.flatnonzero(usable.take(places))
+            places, counts = places[kept], counts[kept]
+            return [(places, _bm25(counts, self.group.norms.take(places), each[kept]))]
+        scores = _bm25(counts, self.group.norms.take(places), each)
+        ends = [0, *accumulate(sum([len(one.slots) for _, one in row]) for row in found)]
+        return [(places[start:end], scores[start:end]) for start, end in pairwise(ends)]
+
+    def _lists(self, part: int, terms: Sequence[Term]) -> Iterator[tuple[int, Postings]]:
+        """The lists of a segment for those of some terms that it has, each with which term that is."""
+        asked = [(row, at) for row, term in enumerate(terms) for of, at in term.lists[self._number] if of == part]
+        rows, places = [row for row, _ in asked], [at for _, at in asked]
+        return zip(rows, self._read(self.group.parts[part], places) if places else (), strict=True)
+
+
+def _bm25(counts: Scores, norms: Scores, weights: Scores) -> Scores:
+    """What terms bring to texts that have them so often, and whose length counts so much against them: in `norms`."""
     norms += counts
     np.divide(counts, norms, out=norms)
     norms *= weights
-    return np.bincount(rows, norms, texts).astype(np.float64, copy=False)
-
-
-def _places(part: Part, numbers: Terms) -> tuple[Places, Places, Places]:
-    """Which of some terms a segment has, where they stand in its header, and how many texts have each."""
-    held, starts = part.header.terms, part.header.starts
-    places = held.searchsorted(numbers)
-    if len(held):
-        places[places == len(held)] = 0
-        at = np.flatnonzero(held[places] == numbers)
-    else:
-        at = np.zeros(0, np.int64)
-    places = places[at]
-    return at, places, (starts[places + 1] - starts[places]).astype(np.int64)
+    return norms
 
 
 def _least(scores: Scores, limit: int) -> float:
     """The score that the best `limit` have at least; 0 where there are not more."""
     return float(np.partition(scores, -limit)[-limit]) if len(scores) > limit else 0.0
-
-
-def _reached(scores: Scores, limit: int) -> float:
-    """A score that `limit` texts reach, if so many have one: quicker found than the last of the best."""
-    width = max(COLUMNS, 8 * limit)
-    height = len(scores) // width
-    if height < 2:
-        return _least(scores, limit)
-    # So many texts, each the best of its column, have the score that the best columns have at least.
-    return _least(scores[: height * width].reshape(height, width).max(axis=0), limit)

@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from itertools import chain, count
-from typing import NamedTuple, TypeVar
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -39,12 +39,13 @@ Terms = npt.NDArray[np.uint64]
 Lengths = npt.NDArray[np.uint32]
 Slots = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
+Said = npt.NDArray[np.int32]
+"""The words of a text by their numbers in a `Vocabulary`, in reading order."""
 P = TypeVar("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(NamedTuple):
     """Who has a term: slots, in order, and how often each has it (255 is 255 or more)."""
 
     slots: Slots
@@ -73,6 +74,14 @@ class Header:
     def size(self) -> int:
         """How many postings it holds."""
         return int(self.starts[-1])
+
+    def find(self, numbers: Terms) -> tuple[npt.NDArray[np.int64], list[int]]:
+        """Which of some terms, which are in order, it has, and their places among its own."""
+        if not len(self.terms):
+            return np.zeros(0, np.int64), []
+        places = self.terms.searchsorted(numbers)
+        at = np.flatnonzero(self.terms.take(places, mode="clip") == numbers)
+        return at, places[at].tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +113,44 @@ def counted(words: Sequence[str]) -> dict[int, int]:
     return dict(zip(numbers_of(found).tolist(), [min(255, number) for number in found.values()], strict=True))
 
 
-def build(texts: Sequence[tuple[int, Sequence[str]]]) -> Segment:
-    """The segment of some texts, given as key and tokens; at most `MAX_TEXTS`, by ascending key."""
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    lengths = np.fromiter((len(words) for _, words in texts), np.uint32, len(texts))
-    every = chain.from_iterable([words for _, words in texts])
-    flat = np.fromiter(map(numbers.__getitem__, every), np.int64, int(lengths.sum()))
-    terms, ranks = np.unique(numbers_of(numbers), return_inverse=True)
-    slots = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
-    held, counts = np.unique((ranks[flat] << 16) | slots, return_counts=True)
-    starts = np.searchsorted(held, np.arange(len(terms) + 1, dtype=np.int64) << 16)
-    keys = np.fromiter((key for key, _ in texts), np.int64, len(texts))
-    return Segment(
-        Header(keys, lengths, terms, starts.astype(np.uint32)),
-        Postings((held & 0xFFFF).astype(np.uint16), np.minimum(counts, 255).astype(np.uint8)),
-    )
+class Vocabulary:
+    """The terms of some texts, numbered as they are met: the words themselves need not be kept until all are there."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def read(self, words: Sequence[str]) -> Said:
+        """The words of a text by their numbers."""
+        return np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
+
+    def segment(self, texts: Sequence[tuple[int, Said]]) -> Segment:
+        """The segment of texts that were read, given by key; at most `MAX_TEXTS`, by ascending key."""
+        lengths = np.array([len(said) for _, said in texts], np.uint32)
+        flat = np.concatenate([np.zeros(0, np.int32), *(said for _, said in texts)])
+        terms, ranks = np.unique(numbers_of(self._numbers), return_inverse=True)
+        # Numbers of two bytes are sorted several times as fast; equal ones keep their order, that of the slots.
+        each = ranks.astype(np.min_scalar_type(len(terms)))[flat]
+        order = np.argsort(each, kind="stable")
+        slots = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)[order]
+        held = (each[order].astype(np.int64) << 16) | slots
+        firsts = _firsts(held)
+        counts, held = np.diff(np.append(firsts, len(held))), held[firsts]
+        # Not every term that was read need be in these texts.
+        starts = _firsts(held >> 16)
+        return Segment(
+            Header(
+                np.array([key for key, _ in texts], np.int64),
+                lengths,
+                terms[held[starts] >> 16],
+                np.append(starts, len(held)).astype(np.uint32),
+            ),
+            Postings((held & 0xFFFF).astype(np.uint16), np.minimum(counts, 255).astype(np.uint8)),
+        )
+
+
+def _firsts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where another value begins, of values in order."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.zeros(0, np.int64)
 
 
 def join(segments: Sequence[Segment], gone: Keys) -> Segment:
@@ -179,7 +211,7 @@ def _join_stretch(parts: Sequence[_Stretch], *, in_order: bool) -> tuple[Terms, 
     # Runs that are sorted already, which a stable sort joins in a few passes.
     order = np.argsort(terms, kind="stable") if in_order else np.lexsort((places, terms))
     terms = terms[order]
-    firsts = np.flatnonzero(np.append(True, terms[1:] != terms[:-1])) if len(terms) else np.zeros(0, np.int64)
+    firsts = _firsts(terms)
     return (
         terms[firsts],
         np.diff(np.append(firsts, len(terms))),

@@ -7,14 +7,11 @@ hundred, and looked up: a spelling that only removed texts had is not found.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_lowercase
-
-import numpy as np
 
 from homing.stores.postings.index import ReadLists, View
 from homing.stores.postings.question import Question
-from homing.stores.postings.segment import numbers_of
 from homing.text.tokens import is_stop_word, query_terms
 
 MISSPELT = re.compile(r"[a-z]{4,30}")
@@ -59,10 +56,6 @@ def _nearest(view: View, word: str, read: ReadLists) -> str:
     """The spelling at one edit that most texts hold, of several the first by alphabet; empty where there is none."""
     if not MISSPELT.fullmatch(word):
         return ""
-    spellings = list(one_edit(word))
-    numbers = numbers_of(spellings)
-    order = np.argsort(numbers)
-    held: Sequence[int] = order[view.may_hold(numbers[order])].tolist()
-    known = sorted(spellings[at] for at in held if not is_stop_word(spellings[at]))
-    counts = Question(view, known, read).holders if known else []
-    return max(zip(counts, known, strict=True), key=lambda one: one[0], default=(0, ""))[1] if any(counts) else ""
+    spellings = sorted(one for one in one_edit(word) if not is_stop_word(one))
+    counts = [term.holders for term in view.look_up(spellings, read)]
+    return spellings[counts.index(max(counts))] if any(counts) else ""

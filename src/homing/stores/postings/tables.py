@@ -25,8 +25,9 @@ from homing.stores.postings.question import Question
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     Keys,
+    Said,
     Segment,
-    build,
+    Vocabulary,
     join,
     pack,
     pack_keys,
@@ -53,8 +54,6 @@ ANEW = 10_000
 OVERFETCH = 4
 """How many times as many records are looked at, where a filter may leave some out."""
 
-Texts = Sequence[tuple[int, Sequence[str]]]
-"""Texts as key and tokens, by ascending key."""
 P = TypeVar("P")
 
 
@@ -128,10 +127,10 @@ class WordTables:
             for length, (key, counts) in zip(lengths, found.contents(), strict=True):
                 yield key, length, counts
 
-    def add(self, collection: int, texts: Texts) -> None:
-        """Write the words of texts."""
+    def add(self, collection: int, texts: Sequence[tuple[int, Said]], vocabulary: Vocabulary) -> None:
+        """Write the words of texts, given by ascending key."""
         for start in range(0, len(texts), MAX_TEXTS):
-            self._insert_segment(collection, build(texts[start : start + MAX_TEXTS]))
+            self._insert_segment(collection, vocabulary.segment(texts[start : start + MAX_TEXTS]))
 
     def rebuild(self, collection: int, texts: Iterable[tuple[int, Sequence[str]]]) -> int:
         """Write all words of a collection anew, of texts by ascending key; returns how many texts those are.
@@ -143,10 +142,13 @@ class WordTables:
         for table in ("word_segments", "word_removals"):
             self._rows(f"DELETE FROM {table} WHERE collection = $1", collection)
         count, left = 0, iter(texts)
-        while some := list(islice(left, ANEW)):
-            self.add(collection, some)
+        while True:
+            vocabulary = Vocabulary()
+            some = [(key, vocabulary.read(words)) for key, words in islice(left, ANEW)]
+            if not some:
+                return count
+            self.add(collection, some, vocabulary)
             count += len(some)
-        return count
 
     def remove(self, collection: int, keys: Sequence[int]) -> None:
         """Take texts out."""

@@ -10,7 +10,8 @@ import apsw
 import numpy as np
 
 from homing.database.sqlite.database import rows
-from homing.errors import DimensionMismatch, InvalidArgument
+from homing.errors import InvalidArgument
+from homing.stores.arguments import check_width
 from homing.stores.sqlite import segments, vectors
 from homing.stores.sqlite.reading import RANGE, Collection, first_key, vector_table
 from homing.stores.store import ModelInfo, NewVector
@@ -26,12 +27,7 @@ def put(connection: apsw.Connection, collection: Collection, model: str, given: 
     """Give records their vectors, where they still have the text that was embedded; returns whose got one."""
     width = len(given[0].embedding)
     held = {info.model: info.dimensions for _, info in _spaces(connection, collection)}
-    if held.get(model, width) != width:
-        raise DimensionMismatch(
-            f"the vectors of {model!r} that are there have {held[model]} dimensions, not {width}; "
-            "give the model an identity that says its width",
-            details={"expected": held[model], "actual": width},
-        )
+    check_width(model, held.get(model, width), width)
     space = vectors.create_space(connection, model, width)
     by_id = {one.id: one for one in given}
     there = rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -17,6 +17,8 @@ from homing.database.sqlite.database import rows
 from homing.records import VectorRecord
 from homing.stores.arguments import is_encodable
 from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Filter, Has, Not
+from homing.stores.postings.index import View
+from homing.stores.postings.question import Question
 from homing.stores.sqlite.segments import Counters, Keys
 from homing.vectors import Vector
 
@@ -31,9 +33,6 @@ REMEMBERED = 1_000
 RANGE = 2**40
 """Keys of a collection: its id times this, and up. More than it will ever use."""
 
-VECTOR = "substr(c.vectors, k.chunk_offset * ?1 + 1, ?1)"
-"""The vector that `joined_vectors` finds, where ?1 is four times its width."""
-
 Text = str | bytes
 """A text as a column holds it: as it is, or as bytes where UTF-8 cannot hold it."""
 Binding = str | int | float | bytes
@@ -43,7 +42,8 @@ Binding = str | int | float | bytes
 class Collection:
     """A collection, where the vectors stand that serve it (None where there are none), and the rows of its words.
 
-    `named` are the records that pass filters which were asked, held for as long as nobody writes.
+    `named` are the records that pass filters which were asked, `telling` what these come down to, and `question` is the
+    last query as the words answer it; they are held for as long as nobody writes.
     """
 
     id: int
@@ -53,6 +53,10 @@ class Collection:
     word_segments: tuple[int, ...] = ()
     word_removals: tuple[int, ...] = ()
     named: dict[Filter, Keys] = field(default_factory=dict, compare=False, repr=False)
+    telling: dict[Filter, Filter] = field(default_factory=dict, compare=False, repr=False)
+    question: dict[str, tuple[Question, Mapping[str, str], View]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def space(self) -> int | None:
@@ -219,6 +223,22 @@ class Estimates:
             self._held[collection, asked] = found
         return found
 
+    def telling(self, connection: apsw.Connection, collection: Collection, asked: Filter) -> Filter:
+        """A filter without the pair that every record has, as of the project where there is one: nothing is to be
+        asked then."""
+        if asked and asked not in collection.telling:
+            estimate = self.of(connection, collection.id, collection.records, asked)
+            kept = asked
+            if estimate.pair is not None and estimate.count == estimate.of <= COUNTED:
+                sql = f"SELECT count(DISTINCT record) FROM attributes WHERE {_HAS}"
+                [(count,)] = rows(connection, sql, _bound(collection.id, estimate.pair))
+                if count == collection.records:
+                    kept = tuple(one for one in asked if one != estimate.pair)
+            if len(collection.telling) == FILTERS_HELD:
+                collection.telling.clear()
+            collection.telling[asked] = kept
+        return collection.telling[asked] if asked else asked
+
 
 def _counted(connection: apsw.Connection, collection: int, records: int, asked: Filter) -> Estimate:
     """Counted in one statement."""
@@ -300,17 +320,28 @@ def _records(
 
 
 def stored_vectors(connection: apsw.Connection, counters: Counters, keys: Sequence[int], column: str) -> list[Row]:
-    """A column of those of these records that have a vector, and the vector, in one statement."""
-    sql = f"SELECT {column}, {VECTOR} FROM json_each(?2) AS given JOIN records r ON r.key = given.value "
-    return rows(connection, sql + joined_vectors(counters.space), (4 * counters.dimensions, json.dumps(keys)))
+    """A column of those of these records that have a vector, and the vector, looked up in one statement."""
+    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once.
+    sql = (
+        f"SELECT {column}, k.chunk_id, k.chunk_offset FROM json_each(?) AS given JOIN records r ON r.key = given.value "
+        f"JOIN {vector_table(counters.space)}_rowids k ON k.rowid = r.key"
+    )
+    return vectors_at(connection, counters, rows(connection, sql, (json.dumps(keys),)))
 
 
-def joined_vectors(space: int, join: str = "JOIN") -> str:
-    """Joins the vectors of a space, as `VECTOR` reads them, to records."""
-    # Asked for a list of keys, vec0 reads its whole table; its own tables answer at once. The column `rowid` of one has
-    # no type: compared with a typed column it would be read from beginning to end, and the plus takes the type away.
-    table = vector_table(space)
-    return f"{join} {table}_rowids k ON k.rowid = r.key {join} {table}_vector_chunks00 c ON c.rowid = +k.chunk_id"
+def vectors_at(connection: apsw.Connection, counters: Counters, places: Sequence[Row]) -> list[Row]:
+    """The vectors at some places, given as a name, the chunk and the number in it: each name with its vector."""
+    if not places:
+        return []
+    width, found = 4 * counters.dimensions, list[Row]()
+    # A chunk holds the vectors of several records: as a value, it would be read whole for each.
+    table = f"{vector_table(counters.space)}_vector_chunks00"
+    with connection.blob_open("main", table, "vectors", places[0][1], False) as chunk:
+        for name, number, offset in places:
+            chunk.reopen(number)
+            chunk.seek(offset * width)
+            found.append((name, chunk.read(width)))
+    return found
 
 
 def vector_table(space: int) -> str:

@@ -136,7 +136,8 @@ class Query:
         if len(found) <= count:
             return found
         # For these few the query need not be rounded, which leaves the error of the row alone.
-        closer = (codes.rows[found] @ self.vector) * codes.scales[found]
+        # Not by a product of matrices: for these few, the threads of the library would wake on every core.
+        closer = np.einsum("ij,j->i", codes.rows[found].astype(np.float32), self.vector) * codes.scales[found]
         errors = codes.errors[found]
         surely = np.partition(closer - errors, len(found) - count)[len(found) - count]
         possible: Positions = found[closer + errors >= surely]

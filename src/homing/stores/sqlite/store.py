@@ -13,9 +13,8 @@ import apsw
 from homing.database import Transaction
 from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.database import rows
-from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import Match, VectorRecord
-from homing.stores.arguments import checked_limit, checked_name, checked_names, checked_text
+from homing.stores.arguments import check_query, checked_limit, checked_name, checked_names, checked_text
 from homing.stores.filters import wanted
 from homing.stores.postings.index import Index
 from homing.stores.postings.tables import Merger
@@ -116,7 +115,9 @@ class SqliteStore:
         with self._matrices.current(self._catalog, collection) as (connection, found, snapshot):
             if found is None or snapshot is None:
                 return []
-            _check_query(collection, snapshot, query, "" if options is None else options.model)
+            model = "" if options is None else options.model
+            check_query(collection, snapshot.state.model, snapshot.state.dimensions, len(query), model)
+            asked = self._estimates.telling(connection, found, asked)
             return vectors.search(connection, found, snapshot, query, limit, asked, self._estimates)
 
     def search_words(self, collection: str, query: str, limit: int, options: SearchOptions | None = None) -> Words:
@@ -124,7 +125,8 @@ class SqliteStore:
         limit, asked = checked_limit(limit), wanted(options)
 
         def work(connection: apsw.Connection, found: Collection) -> Words:
-            return words.search(connection, found, query, limit, asked, self._estimates, self._words)
+            telling = self._estimates.telling(connection, found, asked)
+            return words.search(connection, found, query, limit, telling, self._estimates, self._words)
 
         return self._look(collection, work, Words()) if limit else Words()
 
@@ -135,7 +137,7 @@ class SqliteStore:
 
         def work(connection: apsw.Connection, found: Collection) -> list[Measured]:
             if asked is not None and found.counters is not None:
-                _check_width(collection, found.counters.dimensions, asked)
+                check_query(collection, found.counters.model, found.counters.dimensions, len(asked))
             keys, near = vectors.measured(connection, found, ids, asked)
             scores = words.measure(connection, found, query, list(keys.values()), self._words)
             return [Measured(name, near.get(name), scores.get(keys[name], 0.0)) for name in ids if name in keys]
@@ -237,7 +239,6 @@ class SqliteStore:
             return list(schema.findings(connection))
 
     def rebuild(self) -> Rebuilt:
-        """Make what is derived anew, in one transaction; see `Store.rebuild`."""
         with self.database.writing() as connection:
             return repair.rebuild(connection)
 
@@ -278,23 +279,3 @@ class SqliteStore:
 
     def _writing(self, transaction: Transaction | None) -> AbstractContextManager[apsw.Connection]:
         return self.database.writing() if transaction is None else nullcontext(transaction.connection)
-
-
-def _check_query(collection: str, snapshot: vectors.Snapshot, query: Vector, model: str) -> None:
-    held = snapshot.state
-    if model and model != held.model:
-        raise ModelMismatch(
-            f"collection {collection!r} holds vectors of {held.model!r}, the query is one of "
-            f"{model!r}; ask with the model of the collection, or embed the collection again",
-            details={"expected": held.model, "actual": model},
-        )
-    _check_width(collection, held.dimensions, query)
-
-
-def _check_width(collection: str, dimensions: int, query: Vector) -> None:
-    if len(query) != dimensions:
-        raise DimensionMismatch(
-            f"collection {collection!r} holds vectors of {dimensions} dimensions, "
-            f"the query has {len(query)}; embed it with the model of the collection",
-            details={"expected": dimensions, "actual": len(query)},
-        )

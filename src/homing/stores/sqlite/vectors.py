@@ -24,7 +24,7 @@ from homing.database import Row
 from homing.database.sqlite.database import rows
 from homing.stores.filters import Filter
 from homing.stores.sqlite import reading, segments
-from homing.stores.sqlite.reading import VECTOR, Catalog, Collection, Estimates, joined_vectors, vector_table
+from homing.stores.sqlite.reading import Catalog, Collection, Estimates, vector_table
 from homing.stores.sqlite.segments import Codes, Counters, Keys, Part, Positions, Query, Scores, nearest
 from homing.stores.store import Near
 from homing.vectors import Matrix, Vector, pack
@@ -327,14 +327,15 @@ def measured(
     connection: apsw.Connection, collection: Collection, ids: Sequence[str], vector: Vector | None
 ) -> tuple[dict[str, int], dict[str, float]]:
     """The keys of those of these records that exist, and how near those are that have a vector, in one statement."""
-    listed = "FROM records r {} WHERE r.collection = ?2 AND r.id IN (SELECT value FROM json_each(?3))"
-    bindings = (0 if vector is None else 4 * len(vector), collection.id, json.dumps(list(ids)))
-    if vector is None or collection.space is None:
+    listed = "FROM records r {} WHERE r.collection = ? AND r.id IN (SELECT value FROM json_each(?))"
+    bindings = (collection.id, json.dumps(list(ids)))
+    if vector is None or collection.counters is None:
         return dict(rows(connection, "SELECT r.id, r.key " + listed.format(""), bindings)), {}
-    sql = f"SELECT r.id, r.key, {VECTOR} " + listed.format(joined_vectors(collection.space, "LEFT JOIN"))
-    found = rows(connection, sql, bindings)
-    near = _cosines([(name, blob) for name, _, blob in found if blob is not None], vector)
-    return {name: key for name, key, _ in found}, near
+    join = f"LEFT JOIN {vector_table(collection.counters.space)}_rowids k ON k.rowid = r.key"
+    found = rows(connection, "SELECT r.id, r.key, k.chunk_id, k.chunk_offset " + listed.format(join), bindings)
+    places = [(name, chunk, offset) for name, _, chunk, offset in found if chunk is not None]
+    near = _cosines(reading.vectors_at(connection, collection.counters, places), vector)
+    return {name: key for name, key, *_ in found}, near
 
 
 def _cosines(found: Sequence[Row], vector: Vector) -> dict[str, float]:

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from weakref import proxy
 
 import apsw
 import numpy as np
@@ -84,11 +85,17 @@ def merge(database: SqliteDatabase, collection: int) -> bool:
 def _question(
     connection: apsw.Connection, collection: Collection, query: str, index: Index
 ) -> tuple[Question, Mapping[str, str], View]:
-    found = tables(connection)
+    if query in collection.question:
+        # Asked by words a moment ago; now of what was found by meaning.
+        return collection.question[query]
+    # The question is held beside the connection, which it must not keep in memory.
+    found = tables(proxy(connection))
     view = index.view(collection.id, collection.word_segments, collection.word_removals, found)
     question, corrected = spelling.put(view, query, partial(index.lists, found))
     log.debug("%d terms in %d segments of collection %d", len(question.holders), len(view.parts), collection.id)
-    return question, corrected, view
+    collection.question.clear()
+    collection.question[query] = question, corrected, view
+    return collection.question[query]
 
 
 def _best(

@@ -11,11 +11,10 @@ import apsw
 
 from homing.database.sqlite import SqliteDatabase
 from homing.database.sqlite.database import rows
-from homing.errors import DimensionMismatch, ModelMismatch
 from homing.records import VectorRecord, text_hash
 from homing.stores import arguments
-from homing.stores.arguments import is_encodable
 from homing.stores.filters import attributes
+from homing.stores.postings.segment import Said, Vocabulary
 from homing.stores.sqlite import segments, vectors, words
 from homing.stores.sqlite.reading import Collection, Text, find_collection, first_key, stored_text
 from homing.text.tokens import tokens_of
@@ -34,7 +33,7 @@ class Prepared:
     keywords: Text | None
     text: Text
     hash: str
-    words: list[str]
+    words: Said
     pairs: set[tuple[str, str]]
 
     @property
@@ -52,28 +51,27 @@ class Batch:
     embedded: list[int]
     model: str
     vectors: Matrix
+    vocabulary: Vocabulary
 
 
 def batches(records: Iterable[VectorRecord], dimensions: int | None) -> list[Batch]:
     """One batch per collection, worked out before the file is locked. Of records with one key the last wins."""
-    return [
-        Batch(one.collection, [_prepared(record) for record in one.records], one.embedded, one.model, one.vectors)
-        for one in arguments.batches(records, dimensions)
-    ]
+    found = list[Batch]()
+    for one in arguments.batches(records, dimensions):
+        vocabulary = Vocabulary()
+        prepared = [_prepared(record, vocabulary) for record in one.records]
+        found.append(Batch(one.collection, prepared, one.embedded, one.model, one.vectors, vocabulary))
+    return found
 
 
-def _prepared(record: VectorRecord) -> Prepared:
-    # Chinese takes half the room unescaped; half a surrogate pair survives only escaped.
-    metadata = json.dumps(dict(record.metadata), ensure_ascii=False, separators=(",", ":"))
-    if not is_encodable(metadata):
-        metadata = json.dumps(dict(record.metadata), separators=(",", ":"))
+def _prepared(record: VectorRecord, vocabulary: Vocabulary) -> Prepared:
     return Prepared(
         id=record.id,
-        metadata=metadata,
+        metadata=arguments.metadata_json(record.metadata),
         keywords=None if record.keywords is None else stored_text(record.keywords),
         text=stored_text(record.text),
         hash=text_hash(record.text),
-        words=tokens_of(record.text if record.keywords is None else record.keywords),
+        words=vocabulary.read(tokens_of(record.text if record.keywords is None else record.keywords)),
         pairs=attributes(record.metadata),
     )
 
@@ -183,7 +181,7 @@ def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: S
         ],
     )
     keywords = words.tables(connection)
-    keywords.add(collection, [(key, one.words) for key, one in by_key.items()])
+    keywords.add(collection, [(key, one.words) for key, one in by_key.items()], batch.vocabulary)
     _add_attributes(connection, collection, by_key)
     if batch.embedded:
         keys = [key_of[at] for at in batch.embedded]
@@ -240,16 +238,5 @@ def _space(connection: apsw.Connection, collection: int, batch: Batch) -> int:
         space = vectors.create_space(connection, batch.model, width)
         connection.execute("UPDATE collections SET space = ? WHERE id = ?", (space, collection))
         return space
-    if held.model != batch.model:
-        raise ModelMismatch(
-            f"collection {batch.collection!r} holds vectors of {held.model!r}, got vectors of {batch.model!r}; "
-            "vectors of two models cannot be compared: use that model, or embed the collection again",
-            details={"collection": batch.collection, "expected": held.model, "actual": batch.model},
-        )
-    if held.dimensions != width:
-        raise DimensionMismatch(
-            f"collection {batch.collection!r} holds vectors of {held.dimensions} dimensions, got {width}; "
-            "use the model it was embedded with, or embed it again",
-            details={"collection": batch.collection, "expected": held.dimensions, "actual": width},
-        )
+    arguments.check_fits(batch.collection, held.model, held.dimensions, batch.model, width)
     return held.space

@@ -1,4 +1,5 @@
 // A home drawn as floor plans: rooms share walls, devices stand in them, and light up when they are meant.
+// Of a large home a part is drawn, and what a sentence means beside it.
 
 import { h, put } from "./dom.js";
 import { deviceIcon } from "./icons.js";
@@ -7,6 +8,10 @@ import { t } from "./language.js";
 const BY_AREA = 0.62;
 const STAGGER = 70;
 const WIDE = 27;
+const IN_A_ROW = 4;
+const MOST_ROOMS = 48;
+const MOST_DEVICES = 12;
+const MOST_MEANT = 48;
 
 /** The floors of a home; `light(plan)` shows what a sentence means. */
 export class FloorPlan {
@@ -14,6 +19,7 @@ export class FloorPlan {
     this.home = home;
     this.devices = new Map();
     this.rooms = new Map();
+    this.places = new Map();
     this.element = h(
       "div",
       { class: "floors" },
@@ -22,13 +28,22 @@ export class FloorPlan {
   }
 
   floor({ name, rooms }) {
+    const seen = rooms.slice(0, MOST_ROOMS);
     const plan = h(
       "div",
       { class: "plan" },
-      pack(rooms).map((row) => this.row(row)),
+      pack(seen).map((row) => this.row(row)),
     );
-    const drawn = h("section", { class: "floor", "aria-label": name }, h("h2", {}, name), plan);
-    const size = rooms.reduce((sum, room) => sum + weight(room), 0);
+    for (const room of rooms) for (const device of room.devices) this.places.set(device.id, { device, room, plan });
+    const more = rooms.length - seen.length;
+    const drawn = h(
+      "section",
+      { class: "floor", "aria-label": name },
+      h("h2", {}, name),
+      plan,
+      more > 0 && h("p", { class: "small muted" }, t("devices.more-rooms", { n: more })),
+    );
+    const size = seen.reduce((sum, room) => sum + weight(room), 0);
     drawn.style.flexGrow = String(size);
     drawn.style.flexBasis = `min(100%, ${Math.round(Math.max(260, size * WIDE))}px)`;
     return drawn;
@@ -45,20 +60,43 @@ export class FloorPlan {
   }
 
   room(room) {
+    const seen = room.devices.slice(0, MOST_DEVICES);
+    const note = h("p", { class: "small muted" });
+    const list = h(
+      "ul",
+      {},
+      seen.map((device) => this.device(device)),
+    );
     const drawn = h(
       "div",
       { class: "room", dataset: { room: room.name } },
       h("h3", {}, room.name || t("devices.noroom")),
-      h(
-        "ul",
-        {},
-        room.devices.map((device) => this.device(device)),
-      ),
+      list,
+      note,
       h("span", { class: "excluded" }, t("devices.left-out")),
     );
     drawn.style.flexGrow = String(weight(room));
-    this.rooms.set(room.name, drawn);
+    this.rooms.set(room.name, { element: drawn, list, note });
+    this.count(room);
     return drawn;
+  }
+
+  /** Says how many devices of a room are not drawn. */
+  count(room) {
+    const { list, note } = this.rooms.get(room.name);
+    const more = room.devices.length - list.children.length;
+    put(note, more > 0 && t("devices.more", { n: more }));
+  }
+
+  /** Draws what is meant and not drawn yet. */
+  bring(ids) {
+    for (const id of ids.slice(0, MOST_MEANT)) {
+      const { device, room, plan } = this.places.get(id) ?? {};
+      if (device === undefined) continue;
+      if (!this.rooms.has(room.name)) plan.prepend(this.row([room]));
+      if (!this.devices.has(id)) this.rooms.get(room.name).list.prepend(this.device(device));
+      this.count(room);
+    }
   }
 
   device(device) {
@@ -78,6 +116,7 @@ export class FloorPlan {
   light({ meant = [], asked = [], excluded = [] }) {
     const wanted = new Map(meant.map((one, at) => [one.id, { one, at, kind: "meant" }]));
     asked.forEach((one, at) => wanted.has(one.id) || wanted.set(one.id, { one, at, kind: "asked" }));
+    this.bring([...wanted.keys()]);
     for (const [id, { element, badge }] of this.devices) {
       const found = wanted.get(id);
       element.classList.toggle("meant", found?.kind === "meant");
@@ -88,7 +127,7 @@ export class FloorPlan {
       else if (!element.classList.contains("on")) put(badge);
     }
     const left = new Set(excluded);
-    for (const [name, element] of this.rooms) element.classList.toggle("left-out", left.has(name));
+    for (const [name, { element }] of this.rooms) element.classList.toggle("left-out", left.has(name));
   }
 
   /** Remembers what was done, so that the next sentence finds the lamps as they are. */
@@ -146,7 +185,7 @@ function floorsOf(home) {
 
 /** Rooms in rows of about the same weight, so that a floor looks like one. */
 function pack(rooms) {
-  const rows = Math.max(1, Math.round(Math.sqrt(rooms.length / 1.6)));
+  const rows = Math.max(1, Math.round(Math.sqrt(rooms.length / 1.6)), Math.ceil(rooms.length / IN_A_ROW));
   const total = rooms.reduce((sum, room) => sum + weight(room), 0);
   const packed = [[]];
   let filled = 0;

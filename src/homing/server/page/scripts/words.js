@@ -53,7 +53,7 @@ export const WORDS = {
   "list.group.none": ["不分组", "no folders"],
   "list.group.folder": ["按文件夹", "in folders"],
   "list.group.tag": ["按标签", "by tag"],
-  "list.group.project": ["按项目与文件夹", "in projects and folders"],
+  "list.group.project": ["按项目与文件夹", "by project"],
   "list.group.kind": ["按种类", "by kind"],
   "list.group.session": ["按会话", "by session"],
 
@@ -254,8 +254,11 @@ export const WORDS = {
   "mood.quotation": ["引述", "quotation"],
   "mood.negation": ["否定", "negation"],
   "mood.complaint": ["抱怨", "complaint"],
-  "devices.understood": ["听成这样", "Understood as"],
-  "devices.meant": ["指的是", "Refers to"],
+  "devices.more": ["另有 {n} 个设备", "{n} more device|{n} more devices"],
+  "devices.more-rooms": [
+    "另有 {n} 个房间，说到时会显示",
+    "{n} more room, shown when a sentence means it|{n} more rooms, shown when a sentence means them",
+  ],
   "devices.action": ["动作", "action"],
   "devices.type": ["种类", "kind"],
   "devices.name": ["名字", "name"],

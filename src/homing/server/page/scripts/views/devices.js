@@ -10,6 +10,9 @@ import { failure, forgetDegraded, say, tellDegraded, toast } from "../messages.j
 import { sentencesFor } from "../sentences.js";
 import { command, empty, fileButton, heading, takesFiles } from "../parts.js";
 
+/** How many of the devices that a sentence means are listed with their reasons. */
+const MOST = 24;
+
 export function devices(main, context) {
   const answer = h("div", { class: "answer", "aria-live": "polite" });
   let plan = null;
@@ -142,7 +145,9 @@ export function devices(main, context) {
           ),
         ),
       h("div", { class: "chips" }, understoodAs(step.ir)),
-      step.candidates.length > 0 && h("ul", { class: "candidates" }, step.candidates.map(candidate)),
+      step.candidates.length > 0 && h("ul", { class: "candidates" }, step.candidates.slice(0, MOST).map(candidate)),
+      step.candidates.length > MOST &&
+        h("p", { class: "small muted" }, t("devices.more", { n: step.candidates.length - MOST })),
     );
   }
 
