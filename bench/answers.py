@@ -32,7 +32,7 @@ from homing.models.fitting import fit
 from homing.records import VectorRecord
 from homing.stores.registry import open_store
 from homing.vectors import Fit, Scale
-from measures import TALK, elsewhere, label, noise, read_sets, remembered
+from measures import TALK, elsewhere, label, noise, read_sets, remembered, simplified
 from report import machine, show, write
 
 RESULTS = Path(__file__).parent / "results" / "answers.json"
@@ -42,7 +42,7 @@ SIZES = (1_000, 100_000)
 
 def without(name: str, sets: Sequence[Set]) -> Fit:
     """The fit of every set but this one and its twins."""
-    return fit([list(one.asked.values()) for one in sets if one.name.replace("zht", "zh") != name.replace("zht", "zh")])
+    return fit([list(one.asked.values()) for one in sets if simplified(one.name) != simplified(name)])
 
 
 def scaled(embedder: EmbeddingProvider, fitted: Fit) -> EmbeddingProvider:
@@ -139,6 +139,8 @@ def main() -> None:
             grown[label(name)] = growth(golden[name], args.background, one)
     mean = {key: float(np.mean([row[key] for row in recalled.values()])) for key in next(iter(recalled.values()))}
     recalled["** all"] = mean
+    if not grown and RESULTS.exists():
+        grown = json.loads(RESULTS.read_text(encoding="utf-8"))["growth"]
     for title, rows in (("memories", recalled), ("growth", grown)):
         show(title, [{"set": name} | {key: f"{value:.3f}" for key, value in row.items()} for name, row in rows.items()])
     write(RESULTS, {"machine": machine(), "model": LocalProvider().id, "memories": recalled, "growth": grown})

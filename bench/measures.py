@@ -53,6 +53,11 @@ def label(name: str) -> str:
     return name
 
 
+def simplified(name: str) -> str:
+    """The name of a set or, of one in traditional characters, of its twin."""
+    return name.replace("zht", "zh")
+
+
 def family(name: str) -> str:
     """What kind of texts a set has: what belongs to another kind belongs elsewhere."""
     return name.split("_")[0]

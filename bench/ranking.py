@@ -106,6 +106,20 @@ def long_and_short(of: Measures, golden: GoldenSet, score: np.ndarray) -> tuple[
     return float(right[longer].mean()), float(right[~longer].mean())
 
 
+def promise(
+    table: Mapping[str, Mapping[str, float]], lengths: Mapping[str, tuple[float, float]]
+) -> dict[str, dict[str, float]]:
+    """Of each set and of their mean, how much better the product's formula is than each leg and than RRF, and how it
+    does on the longer and on the shorter half of the questions."""
+    found = {}
+    for one, value in table[CHOSEN].items():
+        over = {f"over {leg}": value - table[leg][one] for leg in ("vectors", "words", "rrf .7/.3")}
+        long, short = lengths.get(one, np.mean(list(lengths.values()), axis=0))
+        row = {"recall@1": value} | over | {"longer half": long, "shorter half": short}
+        found[one] = {name: round(float(number), 4) for name, number in row.items()}
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dev", type=Path)
@@ -132,14 +146,20 @@ def main() -> None:
     names = [name for name in formulas if not name.startswith(("vectors", "words", "rrf"))]
     best, other = halves(right, names)
     print(f"best on one half of the questions: {best}; on the other half {other:.3f}")
-    lengths = {
-        name: {label(which): long_and_short(of, sets[which], formulas[name](of)) for which, of in measured.items()}
-        for name in ("rrf .7/.3", "before: exp(-.5 bm25/idf1)", CHOSEN)
-    }
-    for name, by_set in lengths.items():
-        print(f"{name}: longer / shorter half", {one: f"{a:.3f}/{b:.3f}" for one, (a, b) in by_set.items()})
+    lengths = {label(one): long_and_short(of, sets[one], formulas[CHOSEN](of)) for one, of in measured.items()}
+    held = promise(table, lengths)
+    show("what the product promises", [{"set": name} | row for name, row in held.items()])
     rounded = {name: {one: round(value, 4) for one, value in table[name].items()} for name in order}
-    write(RESULTS, {"machine": machine(), "candidates": rounded, "half": {"best": best, "other half": round(other, 4)}})
+    write(
+        RESULTS,
+        {
+            "machine": machine(),
+            "model": LocalProvider().id,
+            "promise": held,
+            "candidates": rounded,
+            "half": {"best": best, "other half": round(other, 4)},
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -28,9 +28,10 @@ import homing
 from homing.app import Homing
 from homing.config import ServerSettings, Settings
 from homing.errors import HomingError, ProviderUnavailable
+from homing.legs import IDLE
 from homing.server.application import create_app
+from homing.server.running import share_arenas
 from homing.testing.fake import FakeEmbedder
-from homing.threads import IDLE
 from tests.server.live import live
 
 WORDS = ["灯塔", "海鸟", "码头", "发票", "lamp", "whale", "invoice", "keeper", "夜晚", "harbour"]
@@ -45,6 +46,8 @@ class EveryThirdFails(FakeEmbedder):
         self.calls += 1
         if self.calls % 3 == 0:
             raise ProviderUnavailable("every third call fails")
+        # What it was given is for tests to look at, and would be all that grows here.
+        self.texts.clear()
         return super().embed(*args, **options)
 
 
@@ -63,8 +66,9 @@ def taken(data: Path) -> dict[str, float]:
 
 
 def text(number: int) -> str:
+    """A text that comes only once, of words that come again: a word more each time would fill what remembers words."""
     chosen = np.random.default_rng(number).choice(WORDS, 12)
-    return " ".join(chosen) + f" {number}"
+    return " ".join(chosen) + f" {number % 997} {number % 991}"
 
 
 def one_process(app: Homing, searches: int, saves: int) -> Counter[str]:
@@ -119,6 +123,7 @@ def main() -> None:
     share = 1.0 if parser.parse_args().full else 0.05
     # What fails on purpose is logged each time.
     logging.disable(logging.CRITICAL)
+    share_arenas()
     searches, saves = int(20_000 * share), int(5_000 * share)
     settings = Settings(server=ServerSettings(waiting=1_000))
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,8 @@
 DATA as for `server.py`. Documents are real sections of manuals, skills are recombined from real ones: the head of one,
 and parts of the bodies of two others. All of them have random vectors, which cost nothing to make and as much as any to
 keep; questions are embedded by the bundled model. CPU is that of the process with all it starts, memory the most that
-it ever held, of the server what it holds after some hundred searches.
+it ever held, of the server what it holds after some hundred searches. The folder with many skills is also weighed, and
+so are their SKILL.md files.
 """
 
 from __future__ import annotations
@@ -61,22 +62,33 @@ def main() -> None:
         }
         rows = started(commands, asked.rounds)
         rows.append(serving_row(full, asked))
+        sources = sum(len(text.encode()) for text in recombined(asked.data, asked.many))
+        on_disk = {"skills": asked.many, "disk MB": megabytes(many), "sources MB": round(sources / 1e6, 1)}
     show(f"{asked.rounds} starts of each, the files in the cache of the system", rows)
-    write(RESULTS, {"machine": machine(), "starts": rows})
+    show("On disk", [on_disk])
+    write(RESULTS, {"machine": machine(), "starts": rows, "disk": [on_disk]})
 
 
-def recombined(data: Path, count: int) -> Iterator[Skill]:
+def megabytes(folder: Path) -> float:
+    """What the files of a folder hold."""
+    return round(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6, 1)
+
+
+def recombined(data: Path, count: int) -> Iterator[str]:
     """The head of one skill, and half of the body of each of two others."""
     with tarfile.open(data / "dev" / "skills.tar.xz") as archive:
         files = [archive.extractfile(one) for one in archive.getmembers() if one.isfile()]
         texts = [file.read().decode(errors="replace") for file in files if file is not None]
     chance = random.Random(11)
-    for number in range(count):
+    for _ in range(count):
         head, first, second = (chance.choice(texts) for _ in range(3))
         fence = head.find("\n---", 3)
         body = first[len(first) // 2 :] + "\n\n" + second[: len(second) // 2]
-        text = f"{head[: fence + 4]}\n{body}" if fence > 0 else body
-        yield parse_skill(text.encode(), Path(f"/skills/skill-{number}")).skill
+        yield f"{head[: fence + 4]}\n{body}" if fence > 0 else body
+
+
+def _skill(text: str, number: int) -> Skill:
+    return parse_skill(text.encode(), Path(f"/skills/skill-{number}")).skill
 
 
 def fill(folder: Path, data: Path, documents: int, skills: int) -> None:
@@ -84,9 +96,9 @@ def fill(folder: Path, data: Path, documents: int, skills: int) -> None:
     if (folder / "filled").exists():
         return
     with homing.open(folder, settings=Settings(), embedder=QuickDocuments()) as app:
-        found = recombined(data, skills)
+        found = enumerate(recombined(data, skills))
         while some := list(islice(found, 200)):
-            app.skills.index_skills(some)
+            app.skills.index_skills([_skill(text, number) for number, text in some])
         for number, (name, text) in enumerate(real_texts(data, documents).items()):
             app.documents.save(f"project-{number % 10}", name, text)
         app.devices.load(HOME)

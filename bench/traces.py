@@ -52,7 +52,7 @@ def traced(name: str, work: Callable[[], object]) -> None:
     from homing import legs
 
     work()
-    legs._pool.cache_clear()
+    legs._POOL = legs.ThreadPool("homing-leg", 512)
     trace = Trace()
     with trace.on():
         work()

@@ -36,6 +36,9 @@ def cli_page() -> str:
         "answers. [Exit codes](#exit-codes) are for scripts. `homing --install-completion` sets up completion of",
         "commands and options in your shell (bash, zsh, fish, PowerShell).",
         "",
+        "Commands speak Chinese where your machine does (`LC_ALL`, `LC_MESSAGES` or `LANG` begins with `zh`), or where",
+        "what you typed is Chinese, and English otherwise. JSON is the same in every language.",
+        "",
     ]
     for path, one in commands(command, ["homing"]):
         context = one.make_context(
