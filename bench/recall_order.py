@@ -4,8 +4,8 @@
 
 A folder of passages holds `corpus.jsonl` (id, text), `queries.jsonl` (qid, text) and `qrels.jsonl` (qid, did). The
 passages are put into one collection, then spread over four, evenly and unevenly. `first` and `in five` are the shares
-of questions whose passage came first or among five; recall returns what it chose nearest first, and `first by rank`
-is what the first would be in the order of the fused score.
+of questions whose passage came first or among five; `nearest` is how often the nearest of the five was right, which
+`RAGService.retrieve` puts first.
 """
 
 from __future__ import annotations
@@ -74,20 +74,20 @@ def measure(passages: Passages, spread: str, embedder: EmbeddingProvider, folder
 
 
 def _measure(passages: Passages, spread: str, rag: RAGService, mode: Mode) -> dict[str, Any]:
-    first = by_rank = in_five = 0
+    first = nearest = in_five = 0
     for key, question in passages.questions.items():
         answers = passages.answers[key]
-        found = list(rag.retrieve(question, mode=mode, limit=5, deadline=60))
+        found = list(rag.recall(question, mode=mode, limit=5, deadline=60))
         in_five += any(hit.id in answers for hit in found)
         first += bool(found) and found[0].id in answers
-        by_rank += bool(found) and max(found, key=lambda hit: hit.fused).id in answers
+        nearest += bool(found) and max(found, key=lambda hit: hit.cosine or 0.0).id in answers
     total = len(passages.questions)
     return {
         "passages": passages.name,
         "collections": spread,
         "mode": mode,
         "first": round(first / total, 3),
-        "first by rank": round(by_rank / total, 3),
+        "nearest": round(nearest / total, 3),
         "in five": round(in_five / total, 3),
         "questions": total,
     }

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from homing.embedders.provider import Kind
 from homing.errors import InvalidArgument, ProviderUnavailable, RetrievalFailed, StoreError
 from homing.memory import RAGService, RetrieveOptions
 from homing.memory.content import SessionKey
 from homing.stores.sqlite.store import SqliteStore
 from homing.stores.store import Near, SearchOptions, Store, Words
-from homing.vectors import Vector
+from homing.testing.fake import FakeEmbedder
+from homing.vectors import Matrix, Vector
 from tests.memory.parts import Parts
 
 
@@ -36,6 +40,40 @@ def test_recall_reaches_every_collection_nearest_first(filled: Parts, query: str
     assert distances == sorted(distances)
     assert {hit.collection for hit in found} == {"knowledge", "observation", "reflection", "learning"}
     assert not found.degraded
+
+
+class Placed(FakeEmbedder):
+    """Puts texts that begin with `near` beside every question, and all others a little farther away."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        places = [1.0 if kind == "query" else 0.83 if text.startswith("near") else 0.8 for text in texts]
+        rows = np.zeros((len(texts), self.dimensions), np.float32)
+        rows[:, 0], rows[:, 1] = places, np.sqrt(1 - np.square(places))
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("query", "right"),
+    [
+        ("when is the rent due", "rent is due on the first"),
+        ("房租", "每月一号交房租"),
+        ("房租 deadline 是哪天", "房租 deadline：每月１号"),
+        ("帳單什麼時候出", "账单什么时候出：每月五号"),
+    ],
+)
+def test_the_best_comes_first_and_the_nearest_only_where_that_was_asked_for(
+    tmp_path: Path, query: str, right: str
+) -> None:
+    parts = Parts(tmp_path / "homing.db", Placed(8))
+    parts.learning.save("near 🌱 seeds sprout in spring", entry_id="near")
+    parts.knowledge.save(right, entry_id="right")
+    for number in range(12):
+        parts.knowledge.save(f"lesson {number}", entry_id=f"l{number}")
+    assert parts.engine.flush()
+    assert parts.rag.recall(query)[0].id == "right"
+    assert parts.rag.retrieve(query)[0].id == "near"
+    assert {hit.id for hit in parts.rag.recall(query)} == {hit.id for hit in parts.rag.retrieve(query)}
+    parts.close()
 
 
 def test_the_limit_holds_after_merging_and_per_collection(filled: Parts) -> None:
@@ -241,11 +279,18 @@ def test_max_distance_keeps_keyword_answers_while_the_model_is_down(filled: Part
     assert "k1" in {hit.id for hit in found}
 
 
-def test_what_was_just_remembered_is_found_by_its_words_also_under_a_distance(memory: Parts) -> None:
-    memory.embedder.fail_with = ProviderUnavailable("down")
+class Asked(FakeEmbedder):
+    """Embeds questions, and no text."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind = "document") -> Matrix:
+        if kind == "document":
+            raise ProviderUnavailable("down")
+        return super().embed(texts, kind=kind)
+
+
+def test_what_was_just_remembered_is_found_by_its_words_also_under_a_distance(tmp_path: Path) -> None:
+    memory = Parts(tmp_path / "homing.db", Asked(128))
     memory.knowledge.save("花园 规定", entry_id="new")
-    memory.engine.flush()
-    memory.embedder.fail_with = None
     [hit] = memory.rag.retrieve("花园 规定", max_distance=0.6)
     assert (hit.id, hit.pending, hit.distance) == ("new", True, None)
     assert len(memory.rag.retrieve("账单 规定 一号 结算", max_distance=0.6)) == 0

@@ -67,7 +67,7 @@ def recall(
     mode: SearchMode = "hybrid",
     weaker: Weaker = False,
 ) -> Answer:
-    """Recall what is relevant to a question, the nearest first."""
+    """Recall what is relevant to a question, the best first."""
     given = {"session_key": session, "limit": limit, "max_distance": max_distance, "mode": mode, "weaker": weaker}
     found = memory.recall(call, checked(memory.Recall, query=query, collections=collection, **given))
 

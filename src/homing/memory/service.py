@@ -78,8 +78,8 @@ class RAGService:
     """Recalls memories by meaning and by words.
 
     The question is embedded once; collections are searched at the same time, and one that fails is logged and left out.
-    Which hits are among the `limit` best is decided over all collections together; they then come nearest first, and
-    what has no vector yet comes last. `hybrid` says how the two legs are weighed.
+    The `limit` best hits of all collections together come back, the best first. `hybrid` says how the two legs are
+    weighed.
     """
 
     def __init__(
@@ -96,7 +96,17 @@ class RAGService:
         self.collections = tuple(collections)
 
     def retrieve(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
-        """What a question is about. An empty question recalls nothing and asks nobody."""
+        """What `recall` finds, the nearest first; what has no vector yet comes last."""
+        options = replace(options or RetrieveOptions(), **changes)
+        found = self.recall(query, options)
+
+        def near(hit: Hit) -> tuple[bool, float]:
+            return hit.cosine is None, -(hit.cosine or 0.0) * options.weights.get(hit.collection, 1.0)
+
+        return found.with_hits(sorted(found, key=near))
+
+    def recall(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
+        """What a question is about, the best first. An empty question recalls nothing and asks nobody."""
         options = replace(options or RetrieveOptions(), **changes)
         started = time.perf_counter()
         names = options.collections or self.collections
@@ -127,8 +137,7 @@ class RAGService:
         reason = chosen.reason or next((f"{name}:{outcome.code}" for name, outcome in failed.items()), None)
         corrected = {word: spelling for one in answers.values() for word, spelling in one.corrected.items()}
         degraded = chosen.degraded or bool(failed)
-        first = max(hits, key=lambda hit: hit.fused, default=None)
-        sure = None if first is None else answers[first.collection].confidence
+        sure = answers[hits[0].collection].confidence if hits else None
         return Retrieved(hits, chosen.mode, degraded, reason, chosen.notice, timings, corrected, sure)
 
 
@@ -193,24 +202,12 @@ class _Question:
 
 
 def _best(found: Sequence[Hit], options: RetrieveOptions) -> tuple[Hit, ...]:
-    """The best hits over all collections, the nearest first."""
+    """The best hits over all collections, the best first."""
 
-    def weight(hit: Hit) -> float:
-        return options.weights.get(hit.collection, 1.0)
+    def order(hit: Hit) -> tuple[float, str, str]:
+        return -hit.fused * options.weights.get(hit.collection, 1.0), hit.collection, hit.id
 
-    best = sorted(_placed(found), key=lambda hit: (-hit.fused * weight(hit), hit.collection, hit.id))[: options.limit]
-    return tuple(
-        sorted(
-            best,
-            key=lambda hit: (
-                hit.cosine is None,
-                -(hit.cosine or 0.0) * weight(hit),
-                -hit.fused,
-                hit.collection,
-                hit.id,
-            ),
-        )
-    )
+    return tuple(sorted(_placed(found), key=order)[: options.limit])
 
 
 def _placed(found: Sequence[Hit]) -> list[Hit]:
@@ -258,8 +255,8 @@ class Memory(ContentStore):
         return self.add(collection, text, **fields)
 
     def recall(self, query: str, options: RetrieveOptions | None = None, **changes: Any) -> Retrieved:
-        """What a question is about; see RAGService."""
-        return self.service.retrieve(query, options or self._options, **changes)
+        """What a question is about, the best first; see `RAGService`."""
+        return self.service.recall(query, options or self._options, **changes)
 
     def forget(self, collection: str, ids: Sequence[str]) -> int:
         """Delete entries; they are not recalled any more. Returns how many there were."""

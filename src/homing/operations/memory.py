@@ -138,7 +138,7 @@ def remember(call: Call, asked: Remember) -> Remembered:
     tool=Tool("recall", "Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons."),
 )
 def recall(call: Call, asked: Recall) -> SearchOut:
-    """What a question is about, the nearest first."""
+    """What a question is about, the best first."""
     found = call.app.memory.recall(
         asked.query,
         limit=asked.limit,
