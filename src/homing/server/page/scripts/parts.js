@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { t } from "./language.js";
 
 const SURE_FOR = 3000;
-const OVER_DATA = /^homing (skills|documents|memory|devices|knowledge|eval|doctor|models (add|default|list))\b(?!.*: )/;
+const OVER_DATA = /^homing (skills|documents|memory|devices|knowledge|eval|doctor|repair|providers|models (add|default|list))\b(?!.*: )/;
 
 /** A title with a sentence under it, and what stands to its right. */
 export function heading(title, text, ...aside) {
