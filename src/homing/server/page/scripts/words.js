@@ -383,7 +383,7 @@ export const WORDS = {
     "Write down some questions with known answers, then measure:",
   ],
   "evaluation.choose": ["选择结果文件", "Choose a result file"],
-  "evaluation.bad": ["这不是 homing eval --json 的结果", "This is not a result of homing eval --json"],
+  "evaluation.bad": ["这不是 homing eval --json 的结果", "This is not a homing eval --json result"],
   "evaluation.metric": ["指标", "Metric"],
   "evaluation.languages": ["语言", "Language"],
   "evaluation.every": ["全部", "all"],
