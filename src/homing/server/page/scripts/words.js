@@ -53,7 +53,7 @@ export const WORDS = {
   "list.group.none": ["不分组", "not grouped"],
   "list.group.folder": ["按文件夹", "by folder"],
   "list.group.tag": ["按标签", "by tag"],
-  "list.group.project": ["按项目与文件夹", "by project"],
+  "list.group.project": ["按项目", "by project"],
   "list.group.kind": ["按种类", "by kind"],
   "list.group.session": ["按会话", "by session"],
 
