@@ -151,9 +151,9 @@ def print_hits(
 def print_left_out(count: int, *, shown: bool) -> None:
     """How many weaker hits are not shown, why there is nothing else, and how to see them."""
     if count and shown:
-        say("{count:#weaker hit} left out; --weaker shows them", count=count)
+        say("{count:#weaker hit} left out; see with --weaker", count=count)
     elif count:
-        say("{count:#hit} found, but none is likely to be right; --weaker shows them", count=count)
+        say("{count:#hit} left out as unlikely to be right; see with --weaker", count=count)
 
 
 def score_text(score: float | None) -> str:
