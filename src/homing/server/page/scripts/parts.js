@@ -36,7 +36,8 @@ export function command(text) {
   const code = h("code", {}, text);
   const button = h("button", { type: "button", class: "quiet" }, icon("copy"));
   const say = (line) => {
-    put(code, line);
+    // An option is not broken after its hyphens.
+    put(code, line.split(/(\s+)/).map((part) => (part.startsWith("--") ? h("span", {}, part) : part)));
     button.setAttribute("aria-label", `${t("copy")}: ${line}`);
   };
   say(text);
