@@ -63,6 +63,15 @@ def test_a_value_of_the_wrong_kind_names_its_key_and_place(tmp_path: Path) -> No
         from_toml(tmp_path, "", HOMING_SEARCH__RRF_K="many")
 
 
+def test_what_is_wrong_is_said_in_chinese_too(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        from_toml(tmp_path, 'limit = 3\n[server]\nport = "abc"\nprot = 1\n[search]\nfusion = "x"')
+    told = refused.value.details["zh"]
+    for part in ("server.port（来自 ", "应为整数", "是不是 port？", "应为以下之一：'evidence' 或 'rrf'"):
+        assert part in told
+    assert "Input" not in told
+
+
 def test_a_key_may_refer_to_a_variable(tmp_path: Path) -> None:
     text = '[providers.x]\ntype = "openai"\napi_key = "${MY_KEY}"'
     loaded = from_toml(tmp_path, text, MY_KEY="sk-secret")

@@ -8,6 +8,7 @@ such as `HOMING_EMBEDDING__MODEL`, where two underscores separate a section from
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -21,6 +22,7 @@ from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from homing.errors import ConfigError, hide_passwords
+from homing.errors_zh import field_in_chinese
 
 FILE = "homing.toml"
 PREFIX = "HOMING_"
@@ -188,7 +190,8 @@ class Loaded:
         """Every effective value as (key, value, source), with secrets masked."""
         for keys, value in _flatten(self.settings.model_dump(mode="json")):
             key = ".".join(keys)
-            yield key, hide_passwords(value if isinstance(value, str) else str(value)), self.sources.get(key, "default")
+            shown = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+            yield key, hide_passwords(shown), self.sources.get(key, "default")
 
 
 def load(
@@ -319,16 +322,20 @@ def _refer(value: Any, environ: Mapping[str, str], *, later: bool = False) -> An
 
 
 def _explained(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
-    problems = []
+    problems, chinese = [], []
     for one in error.errors(include_input=False, include_url=False):
         key = ".".join(str(part) for part in one["loc"])
         place = sources.get(key, next((at for name, at in sources.items() if name.startswith(key)), "defaults"))
-        hint = _nearest(one["loc"]) if one["type"] == "extra_forbidden" else one["msg"]
+        hint, zh = one["msg"].replace("Input should", "should"), field_in_chinese(one["type"], one.get("ctx", {}))
+        if one["type"] == "extra_forbidden":
+            hint, zh = _nearest(one["loc"])
         problems.append(f"{key} (from {place}): {hint}")
-    return ConfigError("invalid configuration: " + "; ".join(problems), details={"problems": problems})
+        chinese.append(f"{key}（来自 {place}）：{zh}")
+    details = {"problems": problems, "zh": "；".join(chinese)}
+    return ConfigError("invalid configuration: " + "; ".join(problems), details=details)
 
 
-def _nearest(location: tuple[int | str, ...]) -> str:
+def _nearest(location: tuple[int | str, ...]) -> tuple[str, str]:
     section: type[BaseModel] = Settings
     for part in location[:-1]:
         field = section.model_fields.get(str(part))
@@ -340,4 +347,6 @@ def _nearest(location: tuple[int | str, ...]) -> str:
             section = field.annotation
     known = list(section.model_fields)
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
-    return f"unknown key; did you mean {close[0]!r}?" if close else f"unknown key; known: {', '.join(known)}"
+    if close:
+        return f"unknown key; did you mean {close[0]!r}?", f"没有这一项，是不是 {close[0]}？"
+    return f"unknown key; known: {', '.join(known)}", f"没有这一项；有的是：{', '.join(known)}"

@@ -6,6 +6,7 @@ The message of an error says the same more exactly, in English.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 _CHINESE: Mapping[str, str] = {
     "BACKPRESSURE": "等待处理的内容太多，请稍后再试",
@@ -63,10 +64,40 @@ _CHINESE: Mapping[str, str] = {
 }
 _ANY = "出错了，详情见下"
 
+_FIELDS: Mapping[str, str] = {
+    "string_too_short": "至少要有 {min_length} 个字符",
+    "string_too_long": "最多 {max_length} 个字符",
+    "string_type": "应为文字",
+    "int_type": "应为整数",
+    "int_parsing": "应为整数",
+    "int_from_float": "应为整数",
+    "float_type": "应为数字",
+    "float_parsing": "应为数字",
+    "finite_number": "应为有限的数字",
+    "bool_type": "应为 true 或 false",
+    "bool_parsing": "应为 true 或 false",
+    "greater_than": "应大于 {gt}",
+    "greater_than_equal": "不能小于 {ge}",
+    "less_than": "应小于 {lt}",
+    "less_than_equal": "不能大于 {le}",
+    "literal_error": "应为以下之一：{expected}",
+    "too_short": "至少要有 {min_length} 项",
+    "too_long": "最多 {max_length} 项",
+    "list_type": "应为列表",
+    "dict_type": "应为 JSON 对象",
+    "model_type": "应为 JSON 对象",
+    "model_attributes_type": "应为 JSON 对象",
+}
+
 
 def in_chinese(code: str) -> str:
     """A sentence for the code of an error; every code of `homing.errors` has one of its own."""
     return _CHINESE.get(code, _ANY)
+
+
+def field_in_chinese(kind: str, context: Mapping[str, Any]) -> str:
+    """What is wrong with a field, by the kind of problem that pydantic found and its context."""
+    return _FIELDS.get(kind, "格式不对").format_map(context).replace("' or '", "' 或 '")
 
 
 def has_chinese(text: str) -> bool:

@@ -99,7 +99,7 @@ def test_a_model_in_the_settings_wins_and_the_command_says_so(shell: Shell) -> N
         (("models", "add", "m", "--provider", "nobody"), 3, "there are: oai, local"),
         (("models", "add", "unknown-width", "--provider", "oai"), 3, "pass dimensions"),
         (("providers", "add", "x", "--type", "opnai", "--no-key"), 3, "known:"),
-        (("models", "rollback"), 3, "no switch to undo"),
+        (("models", "rollback"), 3, "no earlier model"),
     ],
 )
 def test_mistakes_say_what_to_do(shell: Shell, arguments: tuple[str, ...], code: int, message: str) -> None:

@@ -213,7 +213,7 @@ def test_every_operation_leaves_out_the_same(tmp_path: Path) -> None:
         said = search_documents(call, DocumentSearch(project="p", query="你好"))
         assert not said.hits
         assert said.left_out == len(TEXTS)
-        assert "weaker ones left out" in said.summary()
+        assert "weaker hits left out" in said.summary()
         assert len(search_documents(call, DocumentSearch(project="p", query="你好", weaker=True)).hits) == len(TEXTS)
         assert not recall(call, Recall(query="你好")).hits
         assert recall(call, Recall(query="红烧肉怎么做")).hits[0].id == "recipe"

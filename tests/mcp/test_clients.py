@@ -129,7 +129,8 @@ def test_the_second_time_changes_nothing_and_another_server_takes_the_place_of_t
     assert (again.changed, again.installed, file.read_bytes()) == (False, True, before)
     other = Local("/usr/bin/homing", ("mcp",)) if client in ("claude-desktop", "zed") else THERE
     assert install(client, other, file).changed
-    assert not block_for(client, HERE, file).installed
+    now = block_for(client, HERE, file)
+    assert (now.installed, now.serves) == (False, THERE.url if other is THERE else "/usr/bin/homing mcp")
     text = file.read_text(encoding="utf-8")
     assert HERE.command not in text
     assert not install(client, other, file).changed

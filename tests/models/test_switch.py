@@ -181,7 +181,7 @@ def test_rolling_back_half_way_keeps_what_answered(app: Homing, remote: LLMModel
 
 def test_without_a_switch_or_without_the_old_vectors_there_is_no_way_back(app: Homing, remote: LLMModel) -> None:
     fill(app, 5)
-    with pytest.raises(NotFound, match="no switch to undo"):
+    with pytest.raises(NotFound, match="no earlier model"):
         app.switch.rollback()
     app.switch.make_default(remote)
     app.switch.run()

@@ -35,7 +35,7 @@ PLACES = (
     ("#/devices?q=打开除卧室以外的灯", ".device.meant", None),
     ("#/map?q=海鸟", ".map .query", None),
     ("#/models", ".view-models h1", None),
-    ("#/health", ".pair .chart", None),
+    ("#/health", ".verdict", None),
     ("#/guide", ".prose a", None),
     ("#/guide/mcp", ".prose table", None),
     ("#/guide/api", ".operation", ".operation summary"),

@@ -21,7 +21,7 @@ SENTENCES = {
     "zh-CN": re.compile(r"按意思排第 (\d+)(?:，按字面排第 (\d+))?.*?第 (\d+)。"),
     "en-US": re.compile(r"Ranked (\d+) by meaning(?: and (\d+) by words)?.*?(\d+) overall"),
 }
-LEGEND = {"zh-CN": "合并后的名次", "en-US": "place here"}
+LEGEND = {"zh-CN": "合并后的名次", "en-US": "rank here"}
 
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])

@@ -159,7 +159,11 @@ def test_models_and_doctor_tell_how_things_stand(client: TestClient) -> None:
     assert {one["collection"] for one in switch["collections"]} >= {"observation", "knowledge"}
     diagnosis = client.get("/doctor").json()
     assert diagnosis["healthy"]
-    assert {"model", "search zh semantic"} <= {one["check"] for one in diagnosis["findings"]}
+    checks = [one["check"] for one in diagnosis["findings"]]
+    assert {"model", "search zh semantic"} <= {*checks}
+    parts = [client.get("/doctor", params={"part": part}).json()["findings"] for part in ("quick", "data")]
+    assert [one["check"] for part in parts for one in part] == checks
+    assert [one["check"] for one in parts[1]] == ["database", "documents"]
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,7 @@ def test_every_operation_says_what_it_does_and_how_it_fails(described: Described
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert operation.get("description"), (method, path)
+            assert " ".join(operation["description"].split()).startswith(operation["summary"]), (method, path)
             if not path.startswith(OTHER_ERRORS):
                 failures = {status for status in operation["responses"] if status >= "400"}
                 expected = ALWAYS | ({"413", "422"} if "requestBody" in operation else set())

@@ -95,7 +95,7 @@ def test_an_answer_says_what_was_searched_for(store: Either) -> None:
     said = shown.spelling()
     assert said is not None
     assert said.zh == "没有文本含有“comit”，已按“commit”搜索"
-    assert said.en == 'no text holds "comit", searched for "commit"'
+    assert said.en == 'no text contains "comit", searched for "commit"'
     assert said.en in shown.summary()
 
 

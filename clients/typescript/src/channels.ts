@@ -284,7 +284,7 @@ export interface RagChunk {
 /** Nothing to choose. */
 export type RagConfigGetRequest = Record<string, never>;
 
-/** What holds for `rag:retrieve` where a request does not say otherwise. */
+/** The defaults of `rag:retrieve`. */
 export interface RagConfigGetResponse {
   /** How many paragraphs at most. Default: 5. */
   topK: number;
@@ -304,7 +304,7 @@ export interface RagConfigUpdateRequest {
   maxTokens?: number | null;
 }
 
-/** What holds for `rag:retrieve` where a request does not say otherwise. */
+/** The defaults of `rag:retrieve`. */
 export interface RagConfigUpdateResponse {
   /** How many paragraphs at most. Default: 5. */
   topK: number;
@@ -391,19 +391,19 @@ export interface ChannelError {
 
 /** Every channel with what it takes and what it gives. */
 export interface Channels {
-  /** The projects. */
+  /** List the projects. */
   "project:list": { request: ProjectListRequest; response: ProjectListResponse };
-  /** The documents of a project; none where there is no such project. */
+  /** List the documents of a project. A project that does not exist has none. */
   "document:list": { request: DocumentListRequest; response: DocumentListResponse };
   /** Delete a project with everything in it. */
   "project:delete": { request: ProjectDeleteRequest; response: ProjectDeleteResponse };
-  /** Find paragraphs whose vector is missing, out of date or damaged, and embed those, by a job. */
+  /** Find paragraphs whose vector is missing, out of date or damaged, and embed them again, in a job. */
   "embedding:reindex": { request: EmbeddingReindexRequest; response: EmbeddingReindexResponse };
-  /** The paragraphs of a document, and which of them wait for their vector. */
+  /** List the paragraphs of a document, and which of them are waiting for their vector. */
   "document:chunks": { request: DocumentChunksRequest; response: DocumentChunksResponse };
   /** Give a document another name. Its paragraphs keep their ids, and nothing is embedded again. */
   "document:rename": { request: DocumentRenameRequest; response: DocumentRenameResponse };
-  /** Take a document to another project. Its paragraphs keep their ids, and nothing is embedded again. */
+  /** Move a document to another project. Its paragraphs keep their ids, and nothing is embedded again. */
   "document:move": { request: DocumentMoveRequest; response: DocumentMoveResponse };
   /** Save a document. It is on disk and found by its words when this answers; new paragraphs are embedded after. */
   "document:save": { request: DocumentSaveRequest; response: DocumentSaveResponse };
@@ -411,17 +411,17 @@ export interface Channels {
   "embedding:generate": { request: EmbeddingGenerateRequest; response: EmbeddingGenerateResponse };
   /** Find the paragraphs of a project that a text is about; by words where the model does not answer. */
   "embedding:search": { request: EmbeddingSearchRequest; response: EmbeddingSearchResponse };
-  /** Tell which model there is and how much waits for it, at once or when nothing waits any more. */
+  /** Tell which model is in use and how many texts are waiting for it, at once or when none is left. */
   "embedding:status": { request: EmbeddingStatusRequest; response: EmbeddingStatusResponse };
   /** Find the paragraphs of a project that hold words, a page at a time. */
   "search:fts:query": { request: SearchFtsQueryRequest; response: SearchFtsQueryResponse };
   /** Retrieve what a language model should know. What is not sent is as `rag:config:get` tells it. */
   "rag:retrieve": { request: RagRetrieveRequest; response: RagRetrieveResponse };
-  /** What holds for `rag:retrieve` where a request does not say otherwise. */
+  /** Show the defaults of `rag:retrieve`. */
   "rag:config:get": { request: RagConfigGetRequest; response: RagConfigGetResponse };
   /** Change a part of the configuration, and keep it; what is null or not sent stays as it is. */
   "rag:config:update": { request: RagConfigUpdateRequest; response: RagConfigUpdateResponse };
-  /** The text of a document, character by character as it was saved. */
+  /** Get the text of a document, exactly as it was saved. */
   "document:text": { request: DocumentTextRequest; response: DocumentTextResponse };
   /** Delete a document with its paragraphs and vectors. Deleting what is not there is fine. */
   "document:delete": { request: DocumentDeleteRequest; response: DocumentDeleteResponse };

@@ -349,5 +349,7 @@ def set_key(call: Call, name: Annotated[str, typer.Argument(help="The name of th
 
     It asks for the key, or reads it from standard input. Instead of a key, ${VARIABLE} may be entered.
     """
-    changed = _provider_out(call.app.models.config.update_provider(name, api_key=_ask_key(name)))
+    config = call.app.models.config
+    config.get_provider(name)
+    changed = _provider_out(config.update_provider(name, api_key=_ask_key(name)))
     return Answer(changed, lambda: say("{name} has a new key", name=name))

@@ -145,15 +145,15 @@ def print_hits(
             if leg.share is not None:
                 why += text(", weight {weight:g}, share {share:.4f}", weight=leg.weight, share=leg.share)
             out.print(Padding(Text(why, "dim"), INDENT))
-    print_left_out(found.left_out)
+    print_left_out(found.left_out, shown=bool(found.hits))
 
 
-def print_left_out(count: int) -> None:
-    """How many weaker hits are not shown, and how to see them."""
-    from homing.operations.hits import left_out_text
-
-    if count:
-        console().print(f"{in_language(left_out_text(count))} (--weaker)", style="dim", markup=False)
+def print_left_out(count: int, *, shown: bool) -> None:
+    """How many weaker hits are not shown, why there is nothing else, and how to see them."""
+    if count and shown:
+        say("{count:#weaker hit} left out; see with --weaker", count=count)
+    elif count:
+        say("{count:#hit} left out as unlikely to be right; see with --weaker", count=count)
 
 
 def score_text(score: float | None) -> str:
@@ -198,7 +198,10 @@ def print_error(error: HomingError, *, as_json: bool) -> None:
     shown = Text.assemble((f"{error.code} ", "bold red"))
     if reads_chinese():
         shown.append(f"{in_chinese(error.code)}\n")
-    console(stderr=True).print(shown.append(error.message))
+        shown.append(error.details.get("zh", error.message))
+    else:
+        shown.append(error.message)
+    console(stderr=True).print(shown)
 
 
 @contextmanager

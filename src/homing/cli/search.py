@@ -94,8 +94,8 @@ def _everything(query: str, limit: int, data: Path | None, *, weaker: bool, expl
             say("Nothing found in {folder}.", folder=call.app.settings.data)
             if is_empty:
                 say(NOTHING)
-            print_left_out(sum(group.left_out for group in found.groups))
-        for group in answered:
+            print_left_out(sum(group.left_out for group in found.groups), shown=False)
+        for group in sorted(answered, key=lambda one: -max((hit.score or 0 for hit in one.hits), default=0)):
             console().print(Text(text(group.source), "bold"))
             print_hits(group, _place, "–", length=240, explain=explain)
 

@@ -268,7 +268,15 @@ def install(
 
 def _list_clients(found: Sequence[Block]) -> None:
     home = str(Path.home())
-    rows = [(one.client, one.title, "✓" if one.installed else "", one.file.replace(home, "~", 1)) for one in found]
+    rows = [
+        (
+            one.client,
+            one.title,
+            "✓" if one.installed else one.serves and text("for {place}", place=one.serves.replace(home, "~", 1)),
+            one.file.replace(home, "~", 1),
+        )
+        for one in found
+    ]
     print_table(("name", "client", "set up", "file"), rows, whole=("name",))
     say("homing mcp install NAME sets one up; with --print it only shows what it would write")
 

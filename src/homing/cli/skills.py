@@ -169,4 +169,4 @@ def _show_found(found: SearchOut, *, explain: bool) -> None:
         rows.append((score_text(hit.score), Text(hit.metadata["name"], "bold"), about, hit.metadata["path"]))
     if rows:
         print_table(("score", "name", "description", "path"), rows)
-    print_left_out(found.left_out)
+    print_left_out(found.left_out, shown=bool(rows))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from homing.cli.calls import Answer, Data, answers, embed_waiting, group
+from homing.cli.calls import Answer, Data, answers, checked, embed_waiting, group
 from homing.cli.language import reads_chinese, text
 from homing.cli.lazy import doctor, reports
 from homing.cli.output import console, print_table, progress, say
@@ -29,6 +29,9 @@ MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold 
 @answers("run_doctor")
 def run_doctor(
     live: Annotated[bool, typer.Option("--live", help="Also ask a model behind an API, which may cost money.")] = False,
+    part: Annotated[
+        str, typer.Option(help="all, data (reads everything that is kept) or quick (all the rest).")
+    ] = "all",
     data: Data = None,
 ) -> Answer:
     """Check that everything works.
@@ -36,7 +39,7 @@ def run_doctor(
     Writes and finds test texts in both languages, checks the data folder, and says how to fix what is broken. If
     something is broken, the exit code is 1.
     """
-    found = doctor.diagnosis(_settings(data), live=live)
+    found = doctor.diagnosis(_settings(data), live=live, part=checked(doctor.Checkup, part=part).part)
 
     def show() -> None:
         from rich.table import Table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homing.doctor.checkup import diagnose
+from homing.doctor.checkup import Part, diagnose
 from homing.doctor.finding import Finding, Status, healthy
 
-__all__ = ["Finding", "Status", "diagnose", "healthy"]
+__all__ = ["Finding", "Part", "Status", "diagnose", "healthy"]

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from homing.config import Settings
-from homing.doctor.contents import lost, stored, written
+from homing.doctor.contents import compared, lost, stored, written
 from homing.doctor.embedding import answers, configured, remote_unasked, silent, unfit
 from homing.doctor.finding import Finding, failed, fine, healthy, quoted
 from homing.doctor.in_use import places, providers, working
@@ -45,19 +46,22 @@ PROBES = {
 }
 """Per language a question, and the text that answers it; each must be found among the others by both legs."""
 
+Part = Literal["all", "quick", "data"]
+Check: TypeAlias = tuple[str, Callable[[], list[Finding]]]
+
 BACKUP = "restore a "
 """What an error says of which nothing can be made anew."""
 
 
-def diagnose(settings: Settings, *, live: bool = False) -> list[Finding]:
-    """Run every check. Never raises: what a check raises is its finding.
+def diagnose(settings: Settings, *, live: bool = False, part: Part = "all") -> list[Finding]:
+    """Run every check, or a part of them. Never raises: what a check raises is its finding.
 
-    A model behind an API is asked only when `live` is: it costs money, and the answer depends on the network.
+    A model behind an API is asked only when `live` is: it costs money, and the answer depends on the network. The part
+    "data" reads every text and vector that is kept, which takes seconds where there are many; "quick" is all the rest.
     """
-    findings: list[Finding] = []
-    for name, check in _checks(settings, live):
-        findings += _tried(settings, name, check)
-    return findings
+    checks = {"quick": _quick(settings, live), "data": _thorough(settings)}
+    chosen = [found for name, found in checks.items() if part in ("all", name)]
+    return [one for some in chosen for name, check in some for one in _tried(settings, name, check)]
 
 
 def _tried(settings: Settings, name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
@@ -69,7 +73,7 @@ def _tried(settings: Settings, name: str, check: Callable[[], list[Finding]]) ->
         return [failed("bug", name, hide_passwords(f"{type(error).__name__}: {error}"), "report this as a bug")]
 
 
-def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], list[Finding]]]]:
+def _quick(settings: Settings, live: bool) -> Iterator[Check]:
     yield "versions", _versions
     # Before anything is opened: that alone closes what was open to others.
     seen = _tried(settings, "data", lambda: places(settings))
@@ -91,6 +95,10 @@ def _checks(settings: Settings, live: bool) -> Iterator[tuple[str, Callable[[], 
     yield "server", lambda: served(settings)
     yield "data", lambda: stored(settings)
     yield "in use", lambda: working(settings, ask_model=ask)
+
+
+def _thorough(settings: Settings) -> Iterator[Check]:
+    yield "database", lambda: compared(settings)
     yield "documents", lambda: written(settings)
 
 

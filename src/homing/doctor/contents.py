@@ -18,12 +18,20 @@ from homing.stores.store import Store, TellsSizes
 
 LOST = ("is damaged", "the text that was written")
 """How sentences end about texts themselves, which cannot be made anew."""
+SIZES_ZH = {
+    "texts": "文本",
+    "vectors": "向量",
+    "codes": "向量编码",
+    "keywords": "关键词",
+    "filters": "筛选条件",
+    "other": "其他",
+}
 SHOWN = 3
 """Disagreements that are named one by one."""
 
 
 def stored(settings: Settings) -> list[Finding]:
-    """Findings about the store: each collection, how large it is, and whether texts, words and vectors agree."""
+    """Findings about the store: each collection, and how large everything is."""
     with opened(settings) as store:
         if store is None:
             nothing = f"nothing in {settings.data} yet"
@@ -34,7 +42,13 @@ def stored(settings: Settings) -> list[Finding]:
         except HomingError:
             # Which is a finding of its own.
             model = ""
-        return [*_collections(store, model), *_sizes(store), *_integrity(settings, store)]
+        return [*_collections(store, model), *_sizes(store)]
+
+
+def compared(settings: Settings) -> list[Finding]:
+    """Findings about whether texts, words and vectors agree; reads all of them."""
+    with opened(settings) as store:
+        return [] if store is None else list(_integrity(settings, store))
 
 
 def _collections(store: Store, model: str) -> Iterator[Finding]:
@@ -62,8 +76,10 @@ def _collections(store: Store, model: str) -> Iterator[Finding]:
 
 def _sizes(store: Store) -> Iterator[Finding]:
     if isinstance(store, TellsSizes):
-        message = ", ".join(f"{part} {size / 1024**2:.1f} MB" for part, size in store.sizes().items() if size)
-        yield fine("index sizes", message or "empty")
+        sizes = {part: f"{size / 1024**2:.1f} MB" for part, size in store.sizes().items() if size}
+        message = ", ".join(f"{part} {size}" for part, size in sizes.items())
+        zh = "，".join(f"{SIZES_ZH.get(part, part)} {size}" for part, size in sizes.items())
+        yield fine("index sizes", message or "empty", zh or "空的")
 
 
 def _integrity(settings: Settings, store: Store) -> Iterator[Finding]:

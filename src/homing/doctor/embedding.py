@@ -33,7 +33,7 @@ def configured(settings: Settings) -> list[Finding]:
         zh = "没有配置：embedding.provider_id 和 embedding.provider 都是空的；只用关键词"
         return [Finding(CHECK, "skip", message, detail_zh=zh)]
     problems = [*_provider(settings), *_recall(embedding)]
-    return problems or [fine(CHECK, _described(settings))]
+    return problems or [fine(CHECK, *_described(settings))]
 
 
 def remote_unasked(settings: Settings) -> list[Finding]:
@@ -57,7 +57,8 @@ def answers(settings: Settings) -> list[Finding]:
         actual = error.details["actual"]
         return [failed("width wrong", CHECK, error.message, f"embedding.dimensions = {actual}")]
     milliseconds = (time.perf_counter() - started) * 1000
-    return [fine(CHECK, f"{embedder.id} answered in {milliseconds:.0f} ms with {width} dimensions, as expected")]
+    message = f"{embedder.id} answered in {milliseconds:.0f} ms with {width} dimensions, as expected"
+    return [fine(CHECK, message, f"{embedder.id} 用时 {milliseconds:.0f} 毫秒，{width} 维，与设置一致")]
 
 
 def silent(settings: Settings, check: str, error: EmbeddingError) -> Finding:
@@ -164,15 +165,19 @@ def _recall(embedding: EmbeddingSettings) -> Iterator[Finding]:
         yield wrong("recall distance", CHECK, "warn", message, "embedding.rag.max_distance = 0.6")
 
 
-def _described(settings: Settings) -> str:
+def _described(settings: Settings) -> tuple[str, str]:
     embedding = settings.embedding
     backend = embedding_backend(settings)
     if not backend:
         model = embedding.model or local_models(settings)[0].name
-        message = f"{model} on this machine"
+        message, zh = f"{model} on this machine", f"本机的 {model}"
     elif embedding.provider_id:
-        key = "no key needed" if backend.type == "local" else "key set"
+        key, key_zh = ("no key needed", "不需要密钥") if backend.type == "local" else ("key set", "已有密钥")
         message = f"{embedding.model} by providers.{embedding.provider_id} ({backend.type}, {key})"
+        zh = f"providers.{embedding.provider_id}（{backend.type}，{key_zh}）的 {embedding.model}"
     else:
-        message = f"{embedding.model} by Ollama at {embedding.local.base_url}"
-    return f"{message}; recall is {'on' if embedding.rag.enabled else 'off (embedding.rag.enabled)'}"
+        address = embedding.local.base_url
+        message, zh = f"{embedding.model} by Ollama at {address}", f"{address} 的 Ollama 提供的 {embedding.model}"
+    if embedding.rag.enabled:
+        return f"{message}; recall is on", f"{zh}；回忆已开启"
+    return f"{message}; recall is off (embedding.rag.enabled)", f"{zh}；回忆已关闭（embedding.rag.enabled）"

@@ -148,7 +148,7 @@ def _searches(store: Store) -> Iterator[Finding]:
     if infos:
         yield fine(
             "searching",
-            f"both legs answer in every collection (there are {len(infos)})" if len(infos) > 1 else "both legs answer",
+            "words and vectors answer in every collection",
             "每个集合都能搜索",
         )
 

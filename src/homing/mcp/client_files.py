@@ -80,6 +80,19 @@ def holds(file: Path, language: str, entries: Entries) -> bool:
     return old == new
 
 
+def there(file: Path, language: str, path: Sequence[str]) -> Any:
+    """What a file says at a path now; None where it says nothing there."""
+    found = None
+
+    def look(value: Any) -> Any:
+        nonlocal found
+        found = value
+        return value
+
+    holds(file, language, {tuple(path): look})
+    return found
+
+
 def edit(file: Path, language: str, entries: Entries) -> bool:
     """Put entries into a file that may not be there yet; returns whether it changed.
 

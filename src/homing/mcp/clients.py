@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from homing.errors import InvalidArgument, NotFound
-from homing.mcp.client_files import Entries, edit, holds, put_json, put_toml
+from homing.mcp.client_files import Entries, edit, holds, put_json, put_toml, there
 
 SERVER = "homing"
 TOKEN_VARIABLE = "HOMING_TOKEN"
@@ -36,7 +36,7 @@ class Remote:
 @dataclass(frozen=True, slots=True)
 class Block:
     """The entry of Homing in the configuration file of a client; `installed` says whether the file holds it now, and
-    `changed` whether it was written just now.
+    `changed` whether it was written just now. `serves` is the data folder or the address that the file names now.
     """
 
     client: str
@@ -46,6 +46,7 @@ class Block:
     text: str
     installed: bool
     changed: bool = False
+    serves: str = ""
 
 
 Entry = dict[str, Any]
@@ -120,7 +121,9 @@ def block_for(client: str, server: Local | Remote, file: Path | None = None) -> 
     for path, make in entries.items():
         value = make(None)
         text = put_toml(text, path, value) if known.language == "toml" else put_json(text, path, value)
-    return Block(client, known.title, str(file), known.language, text.rstrip(), holds(file, known.language, entries))
+    installed = holds(file, known.language, entries)
+    now = _served(there(file, known.language, (known.section, SERVER)))
+    return Block(client, known.title, str(file), known.language, text.rstrip(), installed, serves=now)
 
 
 def install(client: str, server: Local | Remote, file: Path | None = None) -> Block:
@@ -141,6 +144,16 @@ def blocks(server: Local | Remote) -> list[Block]:
         with suppress(InvalidArgument):
             found.append(block_for(name, server))
     return found
+
+
+def _served(entry: Any) -> str:
+    if not isinstance(entry, dict):
+        return ""
+    arguments = [str(one) for one in entry.get("args", ())]
+    if "--data" in arguments[:-1]:
+        return arguments[arguments.index("--data") + 1]
+    address = next((str(entry[name]) for name in ("url", "httpUrl", "serverUrl") if name in entry), "")
+    return address or " ".join([str(entry.get("command", "")), *arguments])
 
 
 def _known(client: str) -> _Client:

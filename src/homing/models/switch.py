@@ -116,7 +116,7 @@ class ModelSwitch:
         """
         previous = self._previous()
         if previous is None:
-            raise NotFound("there is no switch to undo")
+            raise NotFound("there is no earlier model to go back to")
         config = self._models.config
         before, now = config.get_model(previous), config.ensure_default_embedding_model()
         identity = self._models.adapter(before).id

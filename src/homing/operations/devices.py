@@ -161,7 +161,7 @@ class DeviceAnswerOut(Output):
 
 @operation("read", http="GET /devices", tag=TAG, may_miss=True)
 def get_home(call: Call, asked: HomeListing) -> HomeOut:
-    """The devices and rooms of the home."""
+    """List the devices and rooms of the home."""
     return home_out(call.app.devices.home, asked)
 
 
@@ -183,7 +183,7 @@ def home_out(home: Home, asked: HomeListing) -> HomeOut:
 
 @operation("write", http="PUT /devices", tag=TAG)
 def put_home(call: Call, asked: HomeFile) -> HomeChanged:
-    """Make this the home, in place of the one before.
+    """Replace the home.
 
     It may have any form that a file may have: our own, with rooms, groups and profiles of commands, or an export of
     Home Assistant or SmartThings. A device without commands gets the usual ones of its type.
@@ -201,7 +201,7 @@ def put_home(call: Call, asked: HomeFile) -> HomeChanged:
     ),
 )
 def ask_devices(call: Call, asked: DeviceAsk) -> DeviceAnswerOut:
-    """What a sentence means: for each command its devices, or the question to put to the speaker."""
+    """Tell what a sentence means: the devices of each command, or the question to ask the speaker."""
     answer = ask_home(call.app.devices, asked)
     return answer if call.app.devices.home.placed else answer.model_copy(update={"question": NO_HOME})
 

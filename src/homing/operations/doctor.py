@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from homing.config import Settings
-from homing.doctor import diagnose, healthy
-from homing.operations.models import Nothing, Output
+from homing.doctor import Part, diagnose, healthy
+from homing.operations.models import Input, Output
 from homing.operations.operation import Call, operation
 
 
@@ -31,13 +31,21 @@ class Diagnosis(Output):
     findings: list[FindingOut]
 
 
+class Checkup(Input):
+    """Which checks to run."""
+
+    part: Part = Field(
+        "all", description="`data` reads everything that is kept, which takes a while; `quick` is all the rest."
+    )
+
+
 @operation("admin", http="GET /doctor", tag="health")
-def run_doctor(call: Call, asked: Nothing) -> Diagnosis:
-    """Write and find probes, check the data, and say how to mend what is broken. A remote model is not asked."""
-    return diagnosis(call.owner.settings)
+def run_doctor(call: Call, asked: Checkup) -> Diagnosis:
+    """Write and find test records, check the data, and say how to fix what is broken. A remote model is not asked."""
+    return diagnosis(call.owner.settings, part=asked.part)
 
 
-def diagnosis(settings: Settings, *, live: bool = False) -> Diagnosis:
+def diagnosis(settings: Settings, *, live: bool = False, part: Part = "all") -> Diagnosis:
     """What every check saw; with `live` a model behind an API is asked as well."""
-    findings = diagnose(settings, live=live)
+    findings = diagnose(settings, live=live, part=part)
     return Diagnosis(healthy=healthy(findings), findings=[FindingOut.of(one) for one in findings])

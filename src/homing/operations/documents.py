@@ -232,7 +232,7 @@ class DocumentSearch(Input):
 
 @operation("read", http="GET /documents", tag=TAG, channel=Channel("project:list"))
 def list_projects(call: Call, asked: Nothing) -> ProjectList:
-    """The projects."""
+    """List the projects."""
     return ProjectList(projects=[ProjectOut.of(one) for one in call.app.documents.projects()])
 
 
@@ -244,7 +244,7 @@ def list_projects(call: Call, asked: Nothing) -> ProjectList:
     channel=Channel("document:list", by_project),
 )
 def list_documents(call: Call, asked: DocumentListing) -> DocumentList:
-    """The documents of a project; none where there is no such project."""
+    """List the documents of a project. A project that does not exist has none."""
     found = call.app.documents.documents(asked.project)
     return DocumentList(documents=[DocumentOut.of(one) for one in found[asked.offset : asked.offset + asked.limit]])
 
@@ -266,7 +266,7 @@ def delete_project(call: Call, asked: OfProject) -> ProjectDeleted:
     may_miss=True,
 )
 def search_documents(call: Call, asked: DocumentSearch) -> SearchOut:
-    """The paragraphs that a question is about. When the model cannot answer, keywords do, and the answer says so."""
+    """Find the paragraphs that a question is about. If the model is down, keywords answer, and the answer says so."""
     found = call.app.documents.search(
         asked.project,
         asked.query,
@@ -306,7 +306,7 @@ def _check_reindex(call: Call, asked: Reindex) -> None:
     may_miss=True,
 )
 def reindex_documents(call: Call, asked: Reindex) -> ReindexOut:
-    """Find paragraphs whose vector is missing, out of date or damaged, and embed those, by a job."""
+    """Find paragraphs whose vector is missing, out of date or damaged, and embed them again, in a job."""
     _check_reindex(call, asked)
     done = call.app.documents.reindex(
         asked.project,
@@ -327,7 +327,7 @@ def reindex_documents(call: Call, asked: Reindex) -> ReindexOut:
     may_miss=True,
 )
 def list_chunks(call: Call, asked: ChunkListing) -> ChunkList:
-    """The paragraphs of a document, and which of them wait for their vector."""
+    """List the paragraphs of a document, and which of them are waiting for their vector."""
     chunks = call.app.documents.chunks(
         asked.project, asked.document, embeddings=asked.include_embedding, offsets=asked.offset_unit
     )
@@ -357,7 +357,7 @@ def rename_document(call: Call, asked: DocumentRename) -> DocumentPlace:
     may_miss=True,
 )
 def move_document(call: Call, asked: DocumentMove) -> DocumentPlace:
-    """Take a document to another project. Its paragraphs keep their ids, and nothing is embedded again."""
+    """Move a document to another project. Its paragraphs keep their ids, and nothing is embedded again."""
     call.app.documents.move(asked.project, asked.document, asked.to)
     return DocumentPlace(project=asked.to, id=asked.document)
 
@@ -378,7 +378,7 @@ def save_document(call: Call, asked: DocumentSave) -> DocumentSaved:
     may_miss=True,
 )
 def get_document(call: Call, asked: OfDocument) -> DocumentText:
-    """A document with its text."""
+    """Get a document with its text."""
     documents = call.app.documents
     text = documents.text(asked.project, asked.document)
     parts = [PartOut(name=name, start=start) for start, name in documents.parts(asked.project, asked.document)]
@@ -387,7 +387,7 @@ def get_document(call: Call, asked: OfDocument) -> DocumentText:
 
 @operation("write", http="DELETE /documents/{project}/{document:name}", tag=TAG, may_miss=True)
 def delete_document(call: Call, asked: OfDocument) -> Deleted:
-    """Delete a document with everything that was made of it."""
+    """Delete a document and everything derived from it."""
     if not call.app.documents.delete(asked.project, asked.document):
         raise missing(asked.project, asked.document)
     return Deleted(deleted=1)

@@ -31,5 +31,5 @@ def list_evaluations(call: Call, asked: Nothing) -> EvaluationList:
 
 @operation("read", http="GET /evaluations/{id}", tag=TAG, may_miss=True)
 def get_evaluation(call: Call, asked: OfEvaluation) -> Evaluation:
-    """One evaluation with all its figures."""
+    """Get one evaluation with all its figures."""
     return read_result(call.app.settings.data, asked.id)

@@ -102,7 +102,8 @@ class SearchOut(Output):
     def summary(self) -> str:
         """How much was found, and what a person should know about it."""
         said = "1 hit found." if len(self.hits) == 1 else f"{len(self.hits)} hits found."
-        said = f"{said} {left_out_text(self.left_out).en}." if self.left_out else said
+        if self.left_out:
+            said = f"{said} {self.left_out} weaker {'hit' if self.left_out == 1 else 'hits'} left out."
         return " ".join([said, *(str(one) for one in (self.spelling(), self.notice) if one is not None)])
 
     def spelling(self) -> NoticeOut | None:
@@ -110,7 +111,7 @@ class SearchOut(Output):
         if not self.corrected:
             return None
         zh = "、".join(f"没有文本含有“{word}”，已按“{read}”搜索" for word, read in self.corrected.items())
-        en = "; ".join(f'no text holds "{word}", searched for "{read}"' for word, read in self.corrected.items())
+        en = "; ".join(f'no text contains "{word}", searched for "{read}"' for word, read in self.corrected.items())
         return NoticeOut(zh=zh, en=en)
 
     def lines(self) -> Sequence[Any]:
@@ -127,14 +128,6 @@ class SearchOut(Output):
             }
             for hit in self.hits
         ]
-
-
-def left_out_text(count: int) -> NoticeOut:
-    """How many weaker hits the default cut left out."""
-    return NoticeOut(
-        zh=f"另有 {count} 条较弱的结果未显示",
-        en="1 weaker one left out" if count == 1 else f"{count} weaker ones left out",
-    )
 
 
 def search_out(source: str, query: str, found: Retrieved) -> SearchOut:

@@ -75,7 +75,7 @@ def search_files(call: Call, asked: FileSearch) -> FileSearchOut:
 
 @operation("read", http="POST /knowledge/list", tag=TAG)
 def list_files(call: Call, asked: Nothing) -> FileList:
-    """The caller's files."""
+    """List your files."""
     return FileList(files=[file_out(one) for one in call.app.knowledge(call.user).list()])
 
 

@@ -138,7 +138,7 @@ def remember(call: Call, asked: Remember) -> Remembered:
     tool=Tool("recall", "Recall what was remembered in earlier conversations: facts, preferences, decisions, lessons."),
 )
 def recall(call: Call, asked: Recall) -> SearchOut:
-    """What a question is about, the best first."""
+    """Find the memories that a question is about, the best first."""
     found = call.app.memory.recall(
         asked.query,
         limit=asked.limit,
@@ -153,7 +153,7 @@ def recall(call: Call, asked: Recall) -> SearchOut:
 
 @operation("read", http="GET /memory", tag=TAG)
 def list_memories(call: Call, asked: MemoryListing) -> MemoryList:
-    """What is remembered, the latest first; of all collections together where none is named."""
+    """List what is remembered, the latest first. Without a collection, all of them are listed together."""
     memory, reach = call.app.memory, asked.limit + asked.offset
     names = memory.collections if asked.collection is None else (asked.collection,)
     found = [one for name in names for one in memory.list(name, session_key=asked.session_key, limit=reach)]
@@ -173,7 +173,7 @@ def list_memories(call: Call, asked: MemoryListing) -> MemoryList:
     may_miss=True,
 )
 def forget(call: Call, asked: Forget) -> Forgotten:
-    """Forget an entry, in one collection or in whichever has it."""
+    """Forget an entry, in the collection that is named or in any."""
     memory = call.app.memory
     names = memory.collections if asked.collection is None else (asked.collection,)
     forgotten = sum(memory.forget(name, [asked.id]) for name in names)

@@ -80,7 +80,7 @@ class ModelChanged(Output):
 
 @operation("read", http="GET /models", tag=TAG)
 def list_models(call: Call, asked: Nothing) -> ModelList:
-    """The models of this machine and the ones that were added."""
+    """List the models on this machine and those that were added."""
     models = call.owner.models
     used = models.identity()
     return ModelList(in_use=used, fixed=models.explicit, models=_models(call.owner, used))
@@ -106,13 +106,13 @@ def make_default(call: Call, asked: ModelChoice) -> None:
     may_miss=True,
 )
 def change_default_model(call: Call, asked: ModelChoice) -> ModelChanged:
-    """Use a model from now on. What another one embedded is embedded again by a job, while searches go on."""
+    """Use another model from now on. A job embeds everything again with it, while searches go on."""
     return ModelChanged(collections=(call.switch or call.owner.switch.run)(call.report))
 
 
 @operation("read", http="GET /models/switch", tag=TAG)
 def get_model_change(call: Call, asked: Nothing) -> ModelChange:
-    """Which model answers where in your data, and how far a change has come."""
+    """Show which model answers for which of your data, and how far a change has come."""
     status = call.app.switch.status()
     state = status.state or SwitchState("", 0, 0, False, None, "")
     return ModelChange.of(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from homing.errors import InvalidArgument
+from homing.errors_zh import field_in_chinese
 from homing.records import Notice
 
 MAX_NAME = 64
@@ -30,30 +31,6 @@ _HALF = Notice(
     "里面有半个字符，像是被截断的表情符号；请发送完整的字符",
     "has half of a character in it, as when an emoji is cut in two; send whole ones",
 )
-_CHINESE = {
-    "string_too_short": "至少要有 {min_length} 个字符",
-    "string_too_long": "最多 {max_length} 个字符",
-    "string_type": "应为文字",
-    "int_type": "应为整数",
-    "int_parsing": "应为整数",
-    "int_from_float": "应为整数",
-    "float_type": "应为数字",
-    "float_parsing": "应为数字",
-    "finite_number": "应为有限的数字",
-    "bool_type": "应为 true 或 false",
-    "bool_parsing": "应为 true 或 false",
-    "greater_than": "应大于 {gt}",
-    "greater_than_equal": "不能小于 {ge}",
-    "less_than": "应小于 {lt}",
-    "less_than_equal": "不能大于 {le}",
-    "literal_error": "应为以下之一：{expected}",
-    "too_short": "至少要有 {min_length} 项",
-    "too_long": "最多 {max_length} 项",
-    "list_type": "应为列表",
-    "dict_type": "应为 JSON 对象",
-    "model_type": "应为 JSON 对象",
-    "model_attributes_type": "应为 JSON 对象",
-}
 
 
 def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> Notice:
@@ -73,7 +50,7 @@ def problem(error: Mapping[str, Any], fields: Sequence[str] = ()) -> Notice:
         return _PATTERNS[context["pattern"]]
     for prefix in ("Input should", "String should", "List should"):
         said = said.replace(prefix, "should")
-    return Notice(_CHINESE.get(kind, "格式不对").format_map(context), said)
+    return Notice(field_in_chinese(kind, context), said)
 
 
 def refusal(where: str, kind: type[BaseModel], error: ValidationError) -> InvalidArgument:

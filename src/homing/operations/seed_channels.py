@@ -173,7 +173,7 @@ class WordsFound(Output):
 
 
 class RagConfig(Output):
-    """What holds for `rag:retrieve` where a request does not say otherwise."""
+    """The defaults of `rag:retrieve`."""
 
     top_k: TopK = 5
     min_score: MinScore = 0.7
@@ -271,7 +271,7 @@ def search_by_meaning(call: Call, asked: EmbeddingSearch) -> EmbeddingFound:
 
 @operation("read", tag=TAG, channel=Channel("embedding:status", waits=True))
 def get_embedding_status(call: Call, asked: EmbeddingStatus) -> EmbeddingProgress:
-    """Tell which model there is and how much waits for it, at once or when nothing waits any more."""
+    """Tell which model is in use and how many texts are waiting for it, at once or when none is left."""
     deadline = time.monotonic() + asked.wait_ms / 1000
     while (left := deadline - time.monotonic()) > 0 and not _embedded(call, min(left, LOOK_UP)):
         call.go_on()
@@ -328,7 +328,7 @@ def _of_config(asked: Any) -> str:
 
 @operation("read", tag=TAG, channel=Channel("rag:config:get", _of_config))
 def get_rag_config(call: Call, asked: Nothing) -> RagConfig:
-    """What holds for `rag:retrieve` where a request does not say otherwise."""
+    """Show the defaults of `rag:retrieve`."""
     return RagConfig.of(call.app.documents.config())
 
 
@@ -340,7 +340,7 @@ def update_rag_config(call: Call, asked: RagConfigChange) -> RagConfig:
 
 @operation("read", tag=TAG, channel=Channel("document:text", by_project))
 def get_document_source(call: Call, asked: OfDocument) -> DocumentSource:
-    """The text of a document, character by character as it was saved."""
+    """Get the text of a document, exactly as it was saved."""
     return DocumentSource(text=call.app.documents.text(asked.project, asked.document))
 
 

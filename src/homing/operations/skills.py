@@ -114,7 +114,7 @@ class OfSkill(Input):
 
 @operation("read", http="GET /skills", tag=TAG)
 def list_skills(call: Call, asked: SkillListing) -> SkillList:
-    """The indexed skills, by id."""
+    """List the indexed skills, by id."""
     skills = call.app.skills.list_skills()
     page = skills[asked.offset : asked.offset + asked.limit]
     return SkillList(total=len(skills), skills=[SkillOut.of(one) for one in page])
@@ -130,7 +130,7 @@ def list_skills(call: Call, asked: SkillListing) -> SkillList:
     ),
 )
 def find_skills(call: Call, asked: SkillSearch) -> SearchOut:
-    """The skills that fit a request, the best first."""
+    """Find the skills that fit a request, the best first."""
     cut = not asked.weaker and asked.threshold is None
     found = call.app.skills.find_relevant_skills(asked.query, asked.limit, asked.threshold, cut=cut)
     return skills_out(asked.query, found)
@@ -157,7 +157,7 @@ def _folder(asked: SkillScan) -> Path:
     may_miss=True,
 )
 def scan_skills(call: Call, asked: SkillScan) -> SkillsScanned:
-    """Bring the index up to date with a folder on the server, by a job; the result counts what became of each."""
+    """Bring the index up to date with a folder on the server, in a job. The result counts what changed."""
     _check_folder(call, asked)
     return scan_out(call.owner.skills.scan(_folder(asked), progress=call.report))
 
@@ -185,6 +185,6 @@ def scan_out(report: ScanReport) -> SkillsScanned:
     may_miss=True,
 )
 def get_skill(call: Call, asked: OfSkill) -> SkillText:
-    """One skill by its id or name, with the text of its SKILL.md."""
+    """Get a skill by its id or name, with the text of its SKILL.md."""
     skill = call.app.skills.get_skill(asked.id)
     return SkillText.of(skill, flags=suspicions(f"{skill.description}\n{skill.body}"))

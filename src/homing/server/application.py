@@ -94,14 +94,16 @@ def create_app(app: Homing, *, exposed: bool | None = None, share: Share | None 
     )
     served.state.service = service
     settings = service.settings
-    for router in ROUTERS:
+    openai = openai_router(app)
+    routers = (*ROUTERS, openai)
+    for router in routers:
         for route in router.routes:
             if isinstance(route, APIRoute):
-                route.responses = {**route.responses, **errors_of(route)}
+                route.summary = _first_sentence(route.description)
+                if router is not openai:
+                    route.responses = {**route.responses, **errors_of(route)}
         served.include_router(router, dependencies=[] if router in OPEN else [Depends(BEARER)])
-    openai = openai_router(app)
-    served.include_router(openai, dependencies=[Depends(BEARER)])
-    methods = served.state.methods = Methods((*ROUTERS, openai))
+    methods = served.state.methods = Methods(routers)
     served.router.routes.append(Route("/mcp", endpoint=endpoint, include_in_schema=False))
     served.add_exception_handler(HomingError, answer_failure)
     served.add_exception_handler(RequestValidationError, answer_invalid)
@@ -123,6 +125,10 @@ def create_app(app: Homing, *, exposed: bool | None = None, share: Share | None 
     served.add_middleware(OriginCheck, settings=settings, exposed=exposed)
     served.add_middleware(RequestLog, metrics=service.metrics)
     return served
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split()).partition(". ")[0].removesuffix(".")
 
 
 def _lasts_or_is_light(scope: Scope) -> bool:

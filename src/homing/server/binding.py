@@ -43,7 +43,6 @@ def _bind(router: APIRouter, bound: Operation, method: str, path: str) -> None:
         status_code=202 if bound.job is not None else bound.status,
         response_model=JobOut if bound.job is not None else bound.output,
         operation_id=bound.name,
-        summary=bound.name.replace("_", " ").capitalize(),
         description=bound.description,
         tags=[bound.tag],
         responses={status: {} for status in [404] * bound.may_miss + [409] * (bound.job is not None)},

@@ -105,7 +105,7 @@ def openai_router(app: Homing) -> APIRouter:
 
     @router.get("/models/{name:path}")
     def get_openai_model(name: str) -> JSONResponse:
-        """One of them."""
+        """Describe one of these models."""
         return _answered(lambda: _described(_chosen(app, name).id, name))
 
     return router

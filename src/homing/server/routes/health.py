@@ -58,7 +58,7 @@ class Health(Output):
 
 @router.get("/health", responses={503: {"model": Health, "description": "The store cannot be read."}})
 def health(request: Request, response: Response) -> Health:
-    """Whether model and store work. The status is 200 while answers can be given, and 503 otherwise."""
+    """Tell whether the model and the store work. The status is 200 while answers can be given, and 503 otherwise."""
     response.status_code, found = health_of(request.app.state.service, getattr(request.state, "caller", None))
     return found
 

@@ -59,13 +59,13 @@ class JobList(Output):
 
 @router.get("")
 def list_jobs(caller: Reading) -> JobList:
-    """Your jobs, and for an administrator those of the server."""
+    """List your jobs; an administrator sees those of the whole server."""
     return JobList(jobs=[job_out(job.view) for job in caller.service.jobs.all() if _visible(job, caller)])
 
 
 @router.get("/{job_id}", responses={404: {}})
 def get_job(job_id: str, caller: Reading) -> JobOut:
-    """How a job stands."""
+    """Show how far a job is."""
     return job_out(_found(job_id, caller).view)
 
 
@@ -93,7 +93,7 @@ async def follow_job(
     caller: Reading,
     last_event_id: Annotated[str | None, Header(description="Go on after this event.", max_length=20)] = None,
 ) -> StreamingResponse:
-    """What happens to a job, as it happens. A stream that was cut goes on after `Last-Event-ID`."""
+    """Follow a job as it happens. A stream that was cut off goes on after `Last-Event-ID`."""
     job = await run_in_threadpool(_found, job_id, caller)
     after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
     headers = {"x-accel-buffering": "no"}

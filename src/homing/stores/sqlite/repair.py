@@ -129,9 +129,11 @@ def differing(connection: apsw.Connection, space: int, known: Sequence[Codes]) -
 
 
 def _vectors(connection: apsw.Connection, space: int, keys: Sequence[int]) -> tuple[Keys, Matrix]:
+    # Asked for a list of keys, vec0 reads its whole table; joined to it, each row is looked up.
     found = rows(
         connection,
-        f"SELECT record, embedding FROM {vector_table(space)} WHERE record IN (SELECT value FROM json_each(?))",
+        "SELECT v.record, v.embedding FROM json_each(?) AS given "
+        f"CROSS JOIN {vector_table(space)} v ON v.record = given.value",
         (json.dumps(list(keys)),),
     )
     if not found:

@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { t } from "./language.js";
 
 const SURE_FOR = 3000;
-const OVER_DATA = /^homing (skills|documents|memory|devices|knowledge|eval|doctor|models (add|default|list))\b(?!.*: )/;
+const OVER_DATA = /^homing (skills|documents|memory|devices|knowledge|eval|doctor|repair|providers|models (add|default|list))\b(?!.*: )/;
 
 /** A title with a sentence under it, and what stands to its right. */
 export function heading(title, text, ...aside) {
@@ -36,7 +36,8 @@ export function command(text) {
   const code = h("code", {}, text);
   const button = h("button", { type: "button", class: "quiet" }, icon("copy"));
   const say = (line) => {
-    put(code, line);
+    // An option is not broken after its hyphens.
+    put(code, line.split(/(\s+)/).map((part) => (part.startsWith("--") ? h("span", {}, part) : part)));
     button.setAttribute("aria-label", `${t("copy")}: ${line}`);
   };
   say(text);

@@ -140,7 +140,7 @@ export function devices(main, context) {
         h(
           "div",
           { class: "chips" },
-          step.suggestions.map((one) =>
+          step.suggestions.slice(0, MOST).map((one) =>
             h("button", { type: "button", class: "chip", on: { click: () => reply(one) } }, one),
           ),
         ),

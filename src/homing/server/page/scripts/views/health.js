@@ -18,17 +18,20 @@ export function health(main) {
   async function check() {
     const again = h("button", { type: "button", disabled: true }, t("health.running"));
     again.addEventListener("click", () => check().catch(failure));
-    const list = h(
-      "ul",
-      { class: "findings" },
-      Array.from({ length: 5 }, () => h("li", { class: "waiting" })),
-    );
+    const list = h("ul", { class: "findings" });
+    const findings = [];
+    const draw = (waiting) => {
+      findings.sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
+      put(list, [...Array.from({ length: waiting }, () => h("li", { class: "waiting" })), ...findings.map(finding)]);
+    };
+    draw(5);
     put(main, heading(t("health.title"), t("health.text"), again), doing.element, list);
     try {
-      const answer = await ask("GET", "/doctor");
-      const findings = [...answer.findings].sort(
-        (one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status),
-      );
+      // What reads everything that is kept comes last: the rest is seen while it runs.
+      findings.push(...(await ask("GET", "/doctor?part=quick")).findings);
+      draw(2);
+      findings.push(...(await ask("GET", "/doctor?part=data")).findings);
+      draw(0);
       const count = (status) => findings.filter((one) => one.status === status).length;
       const bad = count("fail") + count("warn");
       const summary = bad === 0 ? t("health.all-ok") : t("health.some", { fail: count("fail"), warn: count("warn") });
@@ -40,9 +43,9 @@ export function health(main) {
           summary,
         ),
       );
-      put(list, findings.map(finding));
     } catch (error) {
-      list.remove();
+      if (findings.length > 0) draw(0);
+      else list.remove();
       throw error;
     } finally {
       again.disabled = false;
@@ -83,5 +86,6 @@ function finding(one) {
 function called(check) {
   const [kind, ...about] = check.split(" ");
   if (check === "index sizes") return named("check", "sizes");
-  return check === "file modes" ? named("check", "file") : [named("check", kind), ...about].join(" ");
+  if (check === "file modes") return named("check", "file");
+  return [named("check", kind), about.length > 0 && named("about", about.join(" "))].filter(Boolean).join(" · ");
 }

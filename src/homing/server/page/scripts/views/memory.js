@@ -54,7 +54,7 @@ export function memory(main, context) {
         form(),
         found.length > 0
           ? rows.element
-          : empty("memory", t("memory.empty"), t("memory.empty.text"), command('homing memory remember "用户不吃辣"')),
+          : empty("memory", t("memory.empty"), t("memory.empty.text"), command(t("memory.example"))),
       ),
     );
     if (found.length > 0) rows.show(found);

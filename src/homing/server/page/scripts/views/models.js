@@ -3,7 +3,7 @@
 import { ask } from "../api.js";
 import { h, put } from "../dom.js";
 import { follow, hasFailed, isOver } from "../jobs.js";
-import { number, t } from "../language.js";
+import { named, number, t } from "../language.js";
 import { failure, toast } from "../messages.js";
 import { command, heading } from "../parts.js";
 import { progressBar } from "../progress.js";
@@ -33,6 +33,7 @@ export function models(main) {
           "li",
           { class: "teach" },
           h("p", { class: "muted" }, t("models.one")),
+          command("homing providers add openai --type openai"),
           command("homing models add text-embedding-3-small --provider openai"),
         ),
     );
@@ -118,7 +119,7 @@ export function models(main) {
     return h(
       "li",
       {},
-      h("strong", {}, one.collection),
+      h("strong", {}, named("about", one.collection)),
       h("span", { class: "muted small" }, number(one.records)),
       h(
         "div",
