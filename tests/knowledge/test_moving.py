@@ -188,15 +188,25 @@ def _stopping(after: int) -> Callable[..., Any]:
 
 
 def test_between_two_servers(new_database: Callable[[], str], tmp_path: Path) -> None:
-    first, second = new_database(), new_database()
-    with homing.open(tmp_path / "data", settings=Settings(store=first)) as app:
+    first, second, third = (Settings(store=new_database(), row_security=True) for _ in range(3))
+    with homing.open(tmp_path / "data", settings=first) as app, closing(Users(app)) as users:
         for user, text in USERS.items():
             app.knowledge(user).upload(text.encode(), "文件.txt")
-        with contextlib.closing(Users(app)) as users, users.lease("bob") as bob:
+        with users.lease("bob") as bob, users.lease("may") as may:
             furnish(bob)
-    copy(first, second)
-    assert found(tmp_path / "elsewhere", second) == {user: [text] for user, text in USERS.items()}
-    check_furnished(tmp_path / "elsewhere", second)
+            may.devices.load(HOME)
+    copy(first.store, second.store)
+    with homing.open(tmp_path / "fenced", settings=second) as app:
+        assert app.store.check() == []
+    copy(second.store, third.store)
+    assert found(tmp_path / "elsewhere", third.store) == {user: [text] for user, text in USERS.items()}
+    check_furnished(tmp_path / "elsewhere", third.store)
+    with (
+        homing.open(tmp_path / "fenced", settings=third) as app,
+        closing(Users(app)) as users,
+        users.lease("may") as may,
+    ):
+        assert may.devices.home.devices
 
 
 def furnish(app: Homing) -> None:
