@@ -61,11 +61,12 @@ def _copy_rows(source: Store, target: Store, tables: Sequence[Table]) -> None:
         copy_table(source.database, target.database, table)
     for user in users:
         own, mine, name = _of(source, user), _of(target, user), into or user
+        if apart:
+            # Of those who have no texts too: nobody could name them else, behind the fence.
+            mine.write(Work(mine, user=name).register)
         copy_documents(own, mine, user, name)
         for table in TABLES:
             copy_table(own, mine, table, partial(_given_to, name), user=user)
-    if into:
-        target.database.write(Work(target.database, user=into).register)
     for table in WORK:
         copy_table(source.database, target.database, table, lambda row: _work_of(row, apart, into))
 

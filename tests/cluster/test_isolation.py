@@ -87,7 +87,7 @@ class Shared:
         with self.session("") as session:
             rows = session.execute(
                 "SELECT c.relname FROM pg_class c "
-                "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace "
+                "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relnamespace = current_schema()::regnamespace "
                 "AND EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'user_id') = %s "
                 "ORDER BY 1",
                 (fenced,),

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,15 +16,18 @@ import homing
 from homing.app import Homing
 from homing.cli.main import app as shell
 from homing.config import EmbeddingSettings, Settings
+from homing.database.postgres.sessions import Sessions
 from homing.engine import Engine
 from homing.errors import ProviderUnavailable
 from homing.knowledge import CHUNKS, KnowledgeBase
 from homing.moving import move
+from homing.records import VectorRecord, text_hash
 from homing.server.tokens import Tokens
 from homing.server.users import Users
 from homing.stores import open_store
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.sqlite import SqliteStore
+from homing.stores.store import NewVector
 from homing.testing.fake import FakeEmbedder
 
 pytestmark = pytest.mark.slow
@@ -116,16 +120,93 @@ def test_what_waits_goes_on_waiting_where_it_was_moved_to(new_database: Callable
         assert engine.work.waiting() == own.work.waiting() == 0
 
 
+class Models:
+    """An old model that serves, and a new one that is the default."""
+
+    embeds = True
+
+    def __init__(self) -> None:
+        self.old, self.new = FakeEmbedder(model="old"), FakeEmbedder(96, model="new")
+        self.default = self.old
+
+    def provider(self, identity: str = "") -> FakeEmbedder:
+        return {"": self.default, self.old.id: self.old, self.new.id: self.new}[identity]
+
+
+def test_a_move_that_is_stopped_at_any_write_goes_on_and_so_does_a_change_of_model(
+    new_database: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with homing.open(tmp_path, settings=Settings(embedding=EmbeddingSettings(provider=""))) as app:
+        app.documents.save("novel", "ch1", NOVEL)
+        app.knowledge("bob").upload(USERS["bob"].encode(), "文件.txt")
+        app.memory.remember("knowledge", "钥匙在抽屉里", entry_id="k1")
+        app.devices.load(HOME)
+    models, source, target = Models(), SqliteStore(tmp_path / "homing.db"), PostgresStore(new_database())
+    with closing(source), closing(target):
+        with closing(Engine(source, models, background=False)) as engine:
+            engine.collection("notes").write(VectorRecord(f"{n}", "notes", None, {}, f"第{n}条") for n in range(30))
+            assert engine.flush()
+            models.default = models.new
+            engine.wanted.want("notes", models.new.id)
+            engine.wanted.list_missing(engine.wanted.all()[0])
+            texts = source.texts("notes", [f"{n}" for n in range(10)])
+            rows = models.new.embed([*texts.values()])
+            made = [NewVector(key, text_hash(texts[key]), row) for key, row in zip(texts, rows, strict=True)]
+            assert len(source.put_vectors("notes", models.new.id, made)) == 10
+            models.new.fail_with = ProviderUnavailable("down")
+        models.new.fail_with = None
+
+        stops = 0
+        while True:
+            with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+                patch.setattr(Sessions, "write", _stopping(stops))
+                done = move(source, target)
+                break
+            stops += 1
+        assert stops > 10
+        assert done.records == len([*source.records("notes"), *source.records(CHUNKS)]) + 2
+        assert [one.text for one in target.for_user("bob").records(CHUNKS)] == [USERS["bob"]]
+        assert target.check() == []
+        with closing(Engine(target, models, background=False)) as engine:
+            assert [(one.collection, one.model) for one in engine.wanted.all()] == [("notes", models.new.id)]
+            assert target.model_of("notes") == models.old.id
+            assert engine.flush()
+            assert target.model_of("notes") == models.new.id
+            assert [one.embedded for one in target.models("notes") if one.model == models.new.id] == [30]
+
+
+def _stopping(after: int) -> Callable[..., Any]:
+    """Writes that go well so many times, and then are the end of the process."""
+    real, left = Sessions.write, iter(range(after))
+
+    def write(self: Sessions, *given: Any, **named: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return real(self, *given, **named)
+
+    return write
+
+
 def test_between_two_servers(new_database: Callable[[], str], tmp_path: Path) -> None:
-    first, second = new_database(), new_database()
-    with homing.open(tmp_path / "data", settings=Settings(store=first)) as app:
+    first, second, third = (Settings(store=new_database(), row_security=True) for _ in range(3))
+    with homing.open(tmp_path / "data", settings=first) as app, closing(Users(app)) as users:
         for user, text in USERS.items():
             app.knowledge(user).upload(text.encode(), "文件.txt")
-        with contextlib.closing(Users(app)) as users, users.lease("bob") as bob:
+        with users.lease("bob") as bob, users.lease("may") as may:
             furnish(bob)
-    copy(first, second)
-    assert found(tmp_path / "elsewhere", second) == {user: [text] for user, text in USERS.items()}
-    check_furnished(tmp_path / "elsewhere", second)
+            may.devices.load(HOME)
+    copy(first.store, second.store)
+    with homing.open(tmp_path / "fenced", settings=second) as app:
+        assert app.store.check() == []
+    copy(second.store, third.store)
+    assert found(tmp_path / "elsewhere", third.store) == {user: [text] for user, text in USERS.items()}
+    check_furnished(tmp_path / "elsewhere", third.store)
+    with (
+        homing.open(tmp_path / "fenced", settings=third) as app,
+        closing(Users(app)) as users,
+        users.lease("may") as may,
+    ):
+        assert may.devices.home.devices
 
 
 def furnish(app: Homing) -> None:

@@ -188,7 +188,8 @@ def copy(
     """Copy everything to another store, and compare the two.
 
     If it is interrupted, run it again: it continues where it stopped. Models and providers are not copied; add them
-    again. With --user everything becomes that user's, as when the folders of a server's users move to PostgreSQL.
+    again. LanceDB takes records only: keep the source for its documents, memories and devices. With --user everything
+    becomes that user's, as when the folders of a server's users move to PostgreSQL.
     """
     from contextlib import closing
 
@@ -214,6 +215,8 @@ def copy(
         if done.resumed:
             say("{count} of them by an earlier run", count=done.resumed)
         say("both stores have the checksum {sum}", sum=done.checksum)
+        if source.database is not None and target.database is None:
+            say("LanceDB takes records only: keep the source for its documents, memories and devices")
 
     return Answer(done, show)
 

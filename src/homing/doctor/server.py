@@ -61,7 +61,9 @@ def _primary(transaction: Transaction) -> tuple[str, list[str], float, str]:
     [(version,)] = transaction.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     broken = transaction.rows(
         "SELECT n.nspname || '.' || c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE NOT i.indisvalid AND n.nspname = current_schema()"
+        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE NOT i.indisvalid AND n.nspname = current_schema() "
+        # One that is being built is not valid yet, for as long as that takes.
+        "AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)"
     )
     [(now, written)] = transaction.rows(
         "SELECT extract(epoch FROM clock_timestamp())::float8, pg_current_wal_lsn()::text"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -156,3 +157,17 @@ def test_a_server_that_is_well_is_called_so(home: HomeOnAServer) -> None:
     assert "pgvector" in found["server"].detail
     assert found["saving"].status == "ok"
     assert [one for one in found.values() if one.fault] == []
+
+
+def test_an_index_that_is_being_built_is_no_fault(home: HomeOnAServer) -> None:
+    own = f"{home.database.url}?options=-c%20search_path%3D{home.schema}"
+    with psycopg.connect(own) as writer, psycopg.connect(own, autocommit=True) as builder, ThreadPoolExecutor() as pool:
+        # A build waits for whoever may be writing.
+        writer.execute("LOCK TABLE memories IN ROW EXCLUSIVE MODE")
+        built = pool.submit(builder.execute, "CREATE INDEX CONCURRENTLY slow ON memories(id)")
+        while home.admin.execute("SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('slow')").fetchone() is None:
+            assert not built.done()
+        found = home.diagnose()
+        writer.rollback()
+        built.result()
+    assert [one for one in found if one.fault] == []

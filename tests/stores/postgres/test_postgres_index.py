@@ -16,6 +16,7 @@ from homing.stores.postgres import indexing, vector_search
 from homing.stores.postgres.store import PostgresStore
 from homing.stores.store import SearchOptions
 from homing.vectors import Matrix, Vector
+from tests.conftest import Database
 
 pytestmark = pytest.mark.slow
 Opened = Callable[..., PostgresStore]
@@ -172,6 +173,31 @@ def test_a_build_that_was_interrupted_is_done_again(
     assert admin.execute(
         "SELECT indisvalid FROM pg_index WHERE indexrelid = 'vectors_1_by_nearness'::regclass"
     ).fetchone() == (True,)
+
+
+@pytest.mark.parametrize(
+    ("cache", "asked", "said"),
+    [("2MB", 0, "no longer fits into maintenance_work_mem"), ("2TB", 10**9, "building the index in one process")],
+)
+def test_an_index_is_built_where_memory_is_short_and_the_log_says_so(
+    filled: PostgresStore,
+    opened: Opened,
+    database: Database,
+    admin: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    cache: str,
+    asked: int,
+    said: str,
+) -> None:
+    wait_for_index(admin)
+    monkeypatch.setattr(indexing, "LEAST_MB", 1)
+    monkeypatch.setattr(indexing, "NODE_BYTES", asked)
+    admin.execute("UPDATE spaces SET indexed = false WHERE id = 1")
+    admin.execute("ALTER TABLE vectors_1 SET (parallel_workers = 2)")
+    opened(f"{database.url}?options=-c%20effective_cache_size%3D{cache}").build_indexes()
+    assert said in caplog.text
+    assert indexed(admin)
 
 
 def test_whoever_wrote_many_leaves_an_index_behind_and_whoever_only_looked_does_not_wait(

@@ -58,14 +58,14 @@ def connect(url: str, options: str = "") -> Connection:
     No statement is prepared on the server: behind a pooler (pgbouncer in transaction mode) the next one may reach
     another session, where the same name is somebody else's statement.
     """
-    more: dict[str, Any] = {"options": options} if options else {}
+    said = psycopg.conninfo.conninfo_to_dict(url).get("options") or ""
     return psycopg.connect(
         url,
         autocommit=True,
         connect_timeout=CONNECT_TIMEOUT,
         application_name="homing",
         prepare_threshold=None,
-        **more,
+        options=f"{said} {options}".strip() or None,
     )
 
 

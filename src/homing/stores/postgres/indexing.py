@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from homing.database.postgres.database import PostgresDatabase
-from homing.database.postgres.driver import Connection, sql
+from homing.database.postgres.driver import Connection, psycopg, sql
 from homing.database.postgres.schema import lock_number
-from homing.errors import HomingError
+from homing.errors import HomingError, StoreError
 from homing.stores.postgres.collection import rows_in
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.vector_search import WIDEST_INDEXED
@@ -36,9 +36,15 @@ GRAPH = "m = 24, ef_construction = 100"
 Twice the `ef_construction` takes twice as long to build; a wider view while searching (EF_SEARCH) gains as much."""
 RETRY = 60.0
 """Seconds after which a search that misses an index asks for it again."""
-MEMORY_MB = (64, 2_048)
-"""The least and the most memory that a build asks the server for; it is fastest when its graph fits."""
+LEAST_MB = 64
+"""The least memory that a build asks the server for, which is what it would have without asking."""
+NODE_BYTES = 1_000
+"""What a vector costs a build beside its halves: pgvector's 128 and 16 for each of 2 m neighbours, and some to spare.
 
+A graph that outgrows its memory goes on to be built on disk, row by row, which takes many times as long."""
+
+# Out of disk is also what a server says that is out of shared memory.
+_NO_ROOM = ("53100", "53200")
 # Those of vectors are built by `build`, which gives the server the memory that they need.
 _INDEXES = (
     "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c JOIN pg_am a ON a.oid = c.relam "
@@ -79,9 +85,17 @@ class Indexing:
     def build(self) -> None:
         """Build now what is due, and return when it is there."""
         lock = lock_number(self._database.schema, "index")
-        for space, dimensions, rows in self._database.sessions.read(_due):
+        for space, dimensions, rows, most in self._database.sessions.read(_due, fresh=True):
             build = partial(self._build, int(space), int(dimensions))
-            self._database.sessions.alone(build, lock, f"-c maintenance_work_mem={_megabytes(dimensions, rows)}MB")
+            memory = f"-c maintenance_work_mem={_megabytes(dimensions, rows, most)}MB"
+            try:
+                self._database.sessions.alone(build, lock, memory)
+            except StoreError as error:
+                if error.details.get("sqlstate") not in _NO_ROOM:
+                    raise
+                # Several processes build in shared memory, all of it taken at once, and a container may have little.
+                logger.warning("%s; building the index in one process", error.details["postgres"])
+                self._database.sessions.alone(build, lock, f"{memory} -c max_parallel_maintenance_workers=0")
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -172,6 +186,7 @@ class Indexing:
         )
         table, index = f"{schema}.{vector_table(space)}", f"{vector_table(space)}_by_nearness"
         started = time.monotonic()
+        connection.add_notice_handler(_outgrown)
         # What a build that was interrupted left behind is there but not valid, and is never used.
         connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{index}")
         connection.execute(
@@ -184,13 +199,22 @@ class Indexing:
 
 
 def _due(connection: Connection) -> list[tuple[Any, ...]]:
-    """The spaces that should have an index by now: number, dimensions, and about how many vectors."""
+    """The spaces that should have an index by now: number, dimensions, about how many vectors, megabytes to build in.
+
+    Nobody but its administrator knows what a server can spare: a build may have half of what is said to be its cache.
+    """
     return connection.execute(
-        f"SELECT s.id, s.dimensions, {rows_in('s')} FROM spaces s "
+        f"SELECT s.id, s.dimensions, {rows_in('s')}, "
+        "pg_size_bytes(current_setting('effective_cache_size')) / 2097152 FROM spaces s "
         f"WHERE NOT s.indexed AND s.dimensions <= %s AND {rows_in('s')} >= %s ORDER BY s.id",
         (WIDEST_INDEXED, WORTHWHILE),
     ).fetchall()
 
 
-def _megabytes(dimensions: int, rows: int) -> int:
-    return int(min(max(rows * (2 * dimensions + 600) // 1_000_000, MEMORY_MB[0]), MEMORY_MB[1]))
+def _megabytes(dimensions: int, rows: int, most: int) -> int:
+    return max(min(rows * (2 * dimensions + NODE_BYTES) // 2**20 + 4, most), LEAST_MB)
+
+
+def _outgrown(notice: psycopg.errors.Diagnostic) -> None:
+    if "maintenance_work_mem" in (notice.message_primary or ""):
+        logger.warning("%s: the index takes long; raise effective_cache_size on the server", notice.message_primary)
