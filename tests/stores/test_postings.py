@@ -136,9 +136,13 @@ def test_postings_of_several_pieces_are_read_as_one() -> None:
         asked = Question(
             view,
             query_terms(query),
-            lambda part, places: segment.lists_in(
-                part.header, places, lambda numbers: {one: pieces[one] for one in numbers}
-            ),
+            lambda wanted, _: [
+                one
+                for part, ranges in wanted
+                for one in segment.lists_in(
+                    part.header, ranges, {one: pieces[one] for one in part.header.pieces(ranges)}
+                )
+            ],
         )
         keys, scores = asked.best(5)
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}
@@ -153,8 +157,8 @@ def test_segments_that_do_not_say_how_they_are_cut_are_read_as_the_first_ones_we
     header = segment.unpack(crc32(body).to_bytes(4, "little") + body)
     assert header.piece == 20_000
     pieces = list(first.pieces())
-    place = int(header.terms.searchsorted(segment.numbers_of(["lamp"])[0]))
-    [found] = segment.lists_in(header, [place], lambda numbers: {one: pieces[one] for one in numbers})
+    [(_, lamps)] = header.find(segment.numbers_of(["lamp"]))
+    [found] = segment.lists_in(header, [lamps], {one: pieces[one] for one in header.pieces([lamps])})
     assert found.slots.tolist() == list(range(30_000))
 
 

@@ -27,7 +27,9 @@ def found_by(query: str, *texts: str) -> list[int]:
     question = Question(
         view,
         query_terms(query),
-        lambda part, places: segment.lists_in(part.header, places, lambda _: dict(enumerate(pieces))),
+        lambda wanted, _: [
+            one for part, ranges in wanted for one in segment.lists_in(part.header, ranges, dict(enumerate(pieces)))
+        ],
     )
     found, _ = question.best(len(texts))
     return [int(number) for number in found]

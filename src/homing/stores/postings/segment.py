@@ -34,6 +34,8 @@ PIECE = 1_300
 FIRST_PIECE = 20_000
 """The same in segments that do not say it: the first ones."""
 
+SLOT = np.dtype("<u2")
+
 Keys = npt.NDArray[np.int64]
 Terms = npt.NDArray[np.uint64]
 Lengths = npt.NDArray[np.uint32]
@@ -41,6 +43,8 @@ Slots = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
 Said = npt.NDArray[np.int32]
 """The words of a text by their numbers in a `Vocabulary`, in reading order."""
+Range = tuple[int, int]
+"""Postings of a segment, one after the other: from the first to before the last."""
 P = TypeVar("P")
 T = TypeVar("T")
 
@@ -75,13 +79,20 @@ class Header:
         """How many postings it holds."""
         return int(self.starts[-1])
 
-    def find(self, numbers: Terms) -> tuple[npt.NDArray[np.int64], list[int]]:
-        """Which of some terms, which are in order, it has, and their places among its own."""
+    def find(self, numbers: Terms) -> list[tuple[int, Range]]:
+        """Which of some terms, which are in order, it has, and where their postings lie."""
         if not len(self.terms):
-            return np.zeros(0, np.int64), []
+            return []
         places = self.terms.searchsorted(numbers)
         at = np.flatnonzero(self.terms.take(places, mode="clip") == numbers)
-        return at, places[at].tolist()
+        found = places[at]
+        ranges = zip(self.starts[found].tolist(), self.starts[found + 1].tolist(), strict=True)
+        return list(zip(at.tolist(), ranges, strict=True))
+
+    def pieces(self, ranges: Iterable[Range]) -> list[int]:
+        """The numbers of the pieces in which some postings lie, in order."""
+        size = self.piece
+        return sorted({one for start, end in ranges for one in range(start // size, -(-end // size))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,7 @@ class Segment:
         """The postings as they are stored."""
         for start in range(0, self.header.size, self.header.piece):
             part = slice(start, start + self.header.piece)
-            yield _guarded(self.postings.slots[part].astype("<u2").tobytes() + self.postings.counts[part].tobytes())
+            yield _guarded(self.postings.slots[part].astype(SLOT).tobytes() + self.postings.counts[part].tobytes())
 
     def contents(self) -> Iterator[tuple[int, dict[int, int]]]:
         """The key of each text, and how often it has each term, as `counted` counts."""
@@ -268,33 +279,25 @@ def unpack_piece(stored: bytes) -> Postings:
     """The postings of a piece. Raises StoreCorrupt where it is damaged."""
     body = _checked(stored)
     size = len(body) // 3
-    slots = np.frombuffer(body, "<u2", size).astype(np.uint16, copy=False)
+    slots = np.frombuffer(body, SLOT, size).astype(np.uint16, copy=False)
     return Postings(slots, np.frombuffer(body, np.uint8, size, 2 * size))
 
 
-def lists_in(header: Header, places: Sequence[int], read: Callable[[list[int]], Mapping[int, bytes]]) -> list[Postings]:
-    """The postings of terms by their places in a header; `read` gives pieces by number.
+def lists_in(header: Header, ranges: Iterable[Range], stored: Mapping[int, bytes]) -> list[Postings]:
+    """Postings of a segment, out of the pieces in which they lie, by number.
 
     Raises StoreCorrupt where a piece is damaged.
     """
-    size = header.piece
-    ranges = [(int(header.starts[place]), int(header.starts[place + 1])) for place in places]
-    numbers = sorted({one for start, end in ranges for one in range(start // size, -(-end // size))})
-    pieces = {number: _checked(stored) for number, stored in read(numbers).items()}
-    found = list[Postings]()
-    for start, end in ranges:
-        slots, counts = b"", b""
-        for number in range(start // size, -(-end // size)):
-            body, first, last = pieces[number], max(0, start - number * size), min(size, end - number * size)
-            split = len(body) // 3 * 2
-            slots += body[2 * first : 2 * last]
-            counts += body[split + first : split + last]
-        if len(counts) != end - start:
-            raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
-        found.append(
-            Postings(np.frombuffer(slots, "<u2").astype(np.uint16, copy=False), np.frombuffer(counts, np.uint8))
-        )
-    return found
+    size, numbers = header.piece, sorted(stored)
+    bodies = [_checked(stored[number]) for number in numbers]
+    # Behind each other: only the last one of a segment is not full, so a list lies in one stretch.
+    slots = np.frombuffer(b"".join([body[: len(body) // 3 * 2] for body in bodies]), SLOT)
+    counts = np.frombuffer(b"".join([body[len(body) // 3 * 2 :] for body in bodies]), np.uint8)
+    if len(counts) != sum([min(size, header.size - number * size) for number in numbers]):
+        raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
+    moved = {number: (row - number) * size for row, number in enumerate(numbers)}
+    stretches = [(start + moved[start // size], end + moved[start // size]) for start, end in ranges]
+    return [Postings(slots[start:end], counts[start:end]) for start, end in stretches]
 
 
 def whole(header: Header, pieces: Iterable[Postings]) -> Segment:

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -51,6 +51,8 @@ RARE = 8
 """A filter that lets at most one record in so many pass is rare: those are read first."""
 ANEW = 10_000
 """Texts whose words are in memory at once when all are written anew."""
+AT_A_TIME = 100
+"""Segments that one statement reads pieces of, at most."""
 OVERFETCH = 4
 """How many times as many records are looked at, where a filter may leave some out."""
 
@@ -109,10 +111,18 @@ class WordTables:
         """The keys of texts that were removed, by row."""
         return self._blobs("SELECT id, keys FROM word_removals WHERE id = ANY($1)", removals)
 
-    def pieces(self, segment: int, numbers: Sequence[int]) -> dict[int, bytes]:
-        """Pieces of the postings of a segment, by number."""
-        sql = "SELECT number, postings FROM word_pieces WHERE number = ANY($1) AND segment = $2"
-        return self._blobs(sql, numbers, segment)
+    def pieces(self, numbers: Mapping[int, Sequence[int]]) -> dict[int, dict[int, bytes]]:
+        """Pieces of the postings of segments, by segment and number; the numbers are given by segment."""
+        one = "SELECT segment, number, postings FROM word_pieces WHERE segment = ${} AND number = ANY(${})"
+        found: dict[int, dict[int, bytes]] = {segment: {} for segment in numbers}
+        left = iter(numbers.items())
+        while some := list(islice(left, AT_A_TIME)):
+            sql = " UNION ALL ".join([one.format(at, at + 1) for at in range(1, 2 * len(some), 2)])
+            for segment, number, stored in self._rows(sql, *chain.from_iterable(some)):
+                found[segment][number] = bytes(stored)
+        for segment, asked in numbers.items():
+            _complete(found[segment], len(asked))
+        return found
 
     def removed_keys(self, collection: int) -> Keys:
         """The keys of all texts that were removed and that segments still hold."""
@@ -252,11 +262,16 @@ class WordTables:
         self._rows("DELETE FROM word_pieces WHERE segment = ANY($1)", segments)
         self._rows("DELETE FROM word_segments WHERE id = ANY($1)", segments)
 
-    def _blobs(self, sql: str, asked: Sequence[int], *others: int) -> dict[int, bytes]:
-        found = {one: bytes(stored) for one, stored in self._rows(sql, list(asked), *others)} if asked else {}
-        if len(found) < len(set(asked)):
-            raise StoreCorrupt("the keyword index is damaged: some rows are missing; run homing doctor")
-        return found
+    def _blobs(self, sql: str, asked: Sequence[int]) -> dict[int, bytes]:
+        found = {one: bytes(stored) for one, stored in self._rows(sql, list(asked))} if asked else {}
+        return _complete(found, len(set(asked)))
+
+
+def _complete(found: dict[int, bytes], asked: int) -> dict[int, bytes]:
+    """Rows that were read, if they are as many as were asked for."""
+    if len(found) < asked:
+        raise StoreCorrupt("the keyword index is damaged: some rows are missing; run homing doctor")
+    return found
 
 
 def best_passing(
