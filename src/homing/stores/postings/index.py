@@ -25,10 +25,10 @@ from homing.stores.postings.segment import (
     Postings,
     Range,
     lists_in,
-    numbers_of,
     unpack,
     unpack_keys,
 )
+from homing.text.terms import numbers_of
 
 FAN_OUT = 4
 """Segments of about one size that lie side by side before they are joined."""

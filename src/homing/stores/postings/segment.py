@@ -7,12 +7,10 @@ term, so that a reader of a large segment reads only what a query needs.
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -20,13 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from homing.errors import StoreCorrupt
+from homing.text.terms import Terms
 
 MAX_TEXTS = 1 << 16
 """Texts of a segment, at most: a slot takes two bytes."""
-SHORT = 7
-"""Bytes of a term that needs no hash."""
-MIX = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number: multiplied by it, no two numbers become one."""
 STRETCH = 500_000
 """Postings that are joined at a time, about: what that takes in memory is thrown away before the next."""
 PIECE = 1_300
@@ -37,12 +32,9 @@ FIRST_PIECE = 20_000
 SLOT = np.dtype("<u2")
 
 Keys = npt.NDArray[np.int64]
-Terms = npt.NDArray[np.uint64]
 Lengths = npt.NDArray[np.uint32]
 Slots = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
-Said = npt.NDArray[np.int32]
-"""The words of a text by their numbers in a `Vocabulary`, in reading order."""
 Range = tuple[int, int]
 """Postings of a segment, one after the other: from the first to before the last."""
 P = TypeVar("P")
@@ -118,45 +110,33 @@ class Segment:
             yield key, dict(zip(terms[mine].tolist(), self.postings.counts[mine].tolist(), strict=True))
 
 
-def counted(words: Sequence[str]) -> dict[int, int]:
-    """How often each term stands among some words, as a segment counts: up to 255."""
-    found = Counter(words)
-    return dict(zip(numbers_of(found).tolist(), [min(255, number) for number in found.values()], strict=True))
+def counted(said: Terms) -> dict[int, int]:
+    """How often each term stands in a text, as a segment counts: up to 255."""
+    return {term: min(255, number) for term, number in Counter(said.tolist()).items()}
 
 
-class Vocabulary:
-    """The terms of some texts, numbered as they are met: the words themselves need not be kept until all are there."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-
-    def read(self, words: Sequence[str]) -> Said:
-        """The words of a text by their numbers."""
-        return np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
-
-    def segment(self, texts: Sequence[tuple[int, Said]]) -> Segment:
-        """The segment of texts that were read, given by key; at most `MAX_TEXTS`, by ascending key."""
-        lengths = np.array([len(said) for _, said in texts], np.uint32)
-        flat = np.concatenate([np.zeros(0, np.int32), *(said for _, said in texts)])
-        terms, ranks = np.unique(numbers_of(self._numbers), return_inverse=True)
-        # Numbers of two bytes are sorted several times as fast; equal ones keep their order, that of the slots.
-        each = ranks.astype(np.min_scalar_type(len(terms)))[flat]
-        order = np.argsort(each, kind="stable")
-        slots = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)[order]
-        held = (each[order].astype(np.int64) << 16) | slots
-        firsts = _firsts(held)
-        counts, held = np.diff(np.append(firsts, len(held))), held[firsts]
-        # Not every term that was read need be in these texts.
-        starts = _firsts(held >> 16)
-        return Segment(
-            Header(
-                np.array([key for key, _ in texts], np.int64),
-                lengths,
-                terms[held[starts] >> 16],
-                np.append(starts, len(held)).astype(np.uint32),
-            ),
-            Postings((held & 0xFFFF).astype(np.uint16), np.minimum(counts, 255).astype(np.uint8)),
-        )
+def segment_of(texts: Sequence[tuple[int, Terms]]) -> Segment:
+    """The segment of texts, each given by its key and all its terms; at most `MAX_TEXTS`, by ascending key."""
+    lengths = np.array([len(said) for _, said in texts], np.uint32)
+    flat = np.concatenate([np.zeros(0, np.uint64), *(said for _, said in texts)])
+    order = np.argsort(flat)
+    flat = flat[order]
+    firsts = _firsts(flat)
+    # Terms by their rank: with the slot behind it, a number that is sorted without looking anything up.
+    ranks = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(flat))))
+    held = ranks << 16 | np.repeat(np.arange(len(texts)), lengths)[order]
+    held.sort()
+    terms, firsts = flat[firsts], _firsts(held)
+    counts, held = np.diff(np.append(firsts, len(held))), held[firsts]
+    return Segment(
+        Header(
+            np.array([key for key, _ in texts], np.int64),
+            lengths,
+            terms,
+            np.append(_firsts(held >> 16), len(held)).astype(np.uint32),
+        ),
+        Postings((held & 0xFFFF).astype(np.uint16), np.minimum(counts, 255).astype(np.uint8)),
+    )
 
 
 def _firsts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -319,20 +299,6 @@ def pack_keys(keys: Keys) -> bytes:
 def unpack_keys(stored: Iterable[bytes]) -> Keys:
     """All the keys that were stored, in order. Raises StoreCorrupt where they are damaged."""
     return np.sort(np.frombuffer(b"".join(map(_checked, stored)), "<i8")).astype(np.int64, copy=False)
-
-
-def numbers_of(terms: Iterable[str]) -> Terms:
-    """The 64 bits that each of these terms is known by: its own where it is short, else those of its hash, mixed.
-
-    Mixed, so that nobody reads in a file what was said: words of a removed text stay in it until segments are joined.
-    """
-    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
-    found = np.array(encoded, "S8").view("<u8").astype(np.uint64, copy=False)
-    long = [at for at, one in enumerate(encoded) if len(one) > SHORT]
-    # The last byte keeps them apart from every short one.
-    hashes = [hashlib.blake2b(encoded[at], digest_size=SHORT).digest() + b"\xff" for at in long]
-    found[long] = np.frombuffer(b"".join(hashes), "<u8")
-    return found * MIX
 
 
 def _guarded(body: bytes) -> bytes:

@@ -25,17 +25,17 @@ from homing.stores.postings.question import Question
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     Keys,
-    Said,
     Segment,
-    Vocabulary,
     join,
     pack,
     pack_keys,
+    segment_of,
     unpack,
     unpack_keys,
     unpack_piece,
     whole,
 )
+from homing.text.terms import Terms
 
 log = logging.getLogger(__name__)
 
@@ -137,12 +137,12 @@ class WordTables:
             for length, (key, counts) in zip(lengths, found.contents(), strict=True):
                 yield key, length, counts
 
-    def add(self, collection: int, texts: Sequence[tuple[int, Said]], vocabulary: Vocabulary) -> None:
+    def add(self, collection: int, texts: Sequence[tuple[int, Terms]]) -> None:
         """Write the words of texts, given by ascending key."""
         for start in range(0, len(texts), MAX_TEXTS):
-            self._insert_segment(collection, vocabulary.segment(texts[start : start + MAX_TEXTS]))
+            self._insert_segment(collection, segment_of(texts[start : start + MAX_TEXTS]))
 
-    def rebuild(self, collection: int, texts: Iterable[tuple[int, Sequence[str]]]) -> int:
+    def rebuild(self, collection: int, texts: Iterable[tuple[int, Terms]]) -> int:
         """Write all words of a collection anew, of texts by ascending key; returns how many texts those are.
 
         Nobody else may write to the collection meanwhile.
@@ -152,13 +152,10 @@ class WordTables:
         for table in ("word_segments", "word_removals"):
             self._rows(f"DELETE FROM {table} WHERE collection = $1", collection)
         count, left = 0, iter(texts)
-        while True:
-            vocabulary = Vocabulary()
-            some = [(key, vocabulary.read(words)) for key, words in islice(left, ANEW)]
-            if not some:
-                return count
-            self.add(collection, some, vocabulary)
+        while some := list(islice(left, ANEW)):
+            self.add(collection, some)
             count += len(some)
+        return count
 
     def remove(self, collection: int, keys: Sequence[int]) -> None:
         """Take texts out."""
