@@ -103,6 +103,17 @@ class WordTables:
         sql = "SELECT id FROM word_removals WHERE collection = $1 ORDER BY id"
         return [one for (one,) in self._rows(sql, collection)]
 
+    def state(self, collection: int) -> tuple[list[int], list[int]]:
+        """The ids of its segments, and of the rows of removed keys."""
+        sql = (
+            "SELECT id, 0 FROM word_segments WHERE collection = $1 "
+            "UNION ALL SELECT id, 1 FROM word_removals WHERE collection = $1"
+        )
+        found: tuple[list[int], list[int]] = [], []
+        for one, kind in self._rows(sql, collection):
+            found[kind].append(one)
+        return sorted(found[0]), sorted(found[1])
+
     def headers(self, segments: Sequence[int]) -> dict[int, bytes]:
         """The headers of segments, by id."""
         return self._blobs("SELECT id, header FROM word_segments WHERE id = ANY($1)", segments)
