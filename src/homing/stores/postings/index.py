@@ -345,8 +345,9 @@ class Index:
             return known[2]
         parts = {} if known is None else {one.id: one for one in known[2].parts}
         removed = unpack_keys(rows.removed(removals).values())
-        stored = rows.headers([one for one in segments if one not in parts])
-        headers = {one: parts[one].header if one in parts else unpack(stored[one]) for one in segments}
+        stored = dict(rows.headers([one for one in segments if one not in parts]))
+        # What was unpacked is let go: all headers are not to be in memory twice.
+        headers = {one: parts[one].header if one in parts else unpack(stored.pop(one)) for one in segments}
         found = View([Part.of(one, header, removed) for one, header in headers.items()], self._cache)
         if known is not None:
             self._cache.forget(known[2].numbers() - found.numbers())
