@@ -67,7 +67,7 @@ MEASUREMENTS = (
     Measurement(
         "keywords.json",
         "Keywords",
-        "bench/keywords.py TEXTS.jsonl --queries 100",
+        "bench/keywords.py TEXTS.jsonl --queries 100 --postgres",
         "Real bilingual texts and questions, the same tokens for everybody, CPU and clock; Homing's figures include "
         "cutting the question, the transaction and the ids, of which tantivy knows none.",
     ),

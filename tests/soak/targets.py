@@ -24,6 +24,7 @@ from homing.stores.postings import segment
 from homing.text.keywords import extract_keywords
 from homing.text.paragraphs import paragraphs
 from homing.text.sentences import windows
+from homing.text.terms import numbers_of
 from homing.text.tokens import query_terms, spans, tokens
 
 Check = Callable[..., None]
@@ -139,8 +140,7 @@ some_texts = st.dictionaries(st.integers(0, 50), st.lists(st.sampled_from(PIECES
 
 @target(some_texts, st.data())
 def a_segment_that_lost_or_changed_a_byte_is_noticed(words: dict[int, list[str]], data: st.DataObject) -> None:
-    vocabulary = segment.Vocabulary()
-    built = vocabulary.segment([(key, vocabulary.read(said)) for key, said in sorted(words.items())])
+    built = segment.segment_of([(key, numbers_of(said)) for key, said in sorted(words.items())])
     pieces = [(one, segment.unpack_piece) for one in built.pieces()]
     for stored, decode in [(segment.pack(built.header), segment.unpack), *pieces]:
         decode(stored)

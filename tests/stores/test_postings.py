@@ -25,6 +25,7 @@ from homing.stores.postings import index, question, segment, tables
 from homing.stores.postings.index import Part, View
 from homing.stores.postings.question import Question
 from homing.stores.sqlite import SqliteStore, words
+from homing.text.terms import numbers_of
 from homing.text.tokens import query_terms, tokens
 
 WORDS = [
@@ -47,8 +48,7 @@ QUERIES = ["灯塔", "灯塔 lamp 孤独的人", "commit 代码", "nowhere", "�
 
 
 def built(texts: Iterable[tuple[int, Sequence[str]]]) -> segment.Segment:
-    vocabulary = segment.Vocabulary()
-    return vocabulary.segment([(key, vocabulary.read(said)) for key, said in texts])
+    return segment.segment_of([(key, numbers_of(said)) for key, said in texts])
 
 
 def bm25(texts: Mapping[str, str], query: str) -> dict[str, float]:
@@ -109,7 +109,9 @@ def test_joined_segments_say_what_their_texts_say(
     gone = np.array(sorted(removed), np.int64)
     joined = segment.join(parts, gone)
     again = segment.whole(segment.unpack(segment.pack(joined.header)), map(segment.unpack_piece, joined.pieces()))
-    left = {key: segment.counted(words_) for batch in batches for key, words_ in batch if key not in removed}
+    left = {
+        key: segment.counted(numbers_of(words_)) for batch in batches for key, words_ in batch if key not in removed
+    }
     assert dict(again.contents()) == left
     lengths = {key: len(words_) for batch in batches for key, words_ in batch}
     assert again.header.lengths.tolist() == [lengths[key] for key in left]
@@ -136,9 +138,13 @@ def test_postings_of_several_pieces_are_read_as_one() -> None:
         asked = Question(
             view,
             query_terms(query),
-            lambda part, places: segment.lists_in(
-                part.header, places, lambda numbers: {one: pieces[one] for one in numbers}
-            ),
+            lambda wanted, _: [
+                one
+                for part, ranges in wanted
+                for one in segment.lists_in(
+                    part.header, ranges, {one: pieces[one] for one in part.header.pieces(ranges)}
+                )
+            ],
         )
         keys, scores = asked.best(5)
         found = {f"{key:03d}": score for key, score in zip(keys.tolist(), scores.tolist(), strict=True)}
@@ -153,8 +159,8 @@ def test_segments_that_do_not_say_how_they_are_cut_are_read_as_the_first_ones_we
     header = segment.unpack(crc32(body).to_bytes(4, "little") + body)
     assert header.piece == 20_000
     pieces = list(first.pieces())
-    place = int(header.terms.searchsorted(segment.numbers_of(["lamp"])[0]))
-    [found] = segment.lists_in(header, [place], lambda numbers: {one: pieces[one] for one in numbers})
+    [(_, lamps)] = header.find(numbers_of(["lamp"]))
+    [found] = segment.lists_in(header, [lamps], {one: pieces[one] for one in header.pieces([lamps])})
     assert found.slots.tolist() == list(range(30_000))
 
 

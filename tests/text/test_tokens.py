@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from homing.stores.postings import segment
 from homing.stores.postings.index import Part, View
 from homing.stores.postings.question import Question
+from homing.text.terms import numbers_of, terms_in
 from homing.text.tokens import MAX_TERMS, matched_terms, query_terms, spans, tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
@@ -20,14 +21,15 @@ ANY_TEXT = st.text(st.characters(), max_size=60) | st.text(
 
 def found_by(query: str, *texts: str) -> list[int]:
     """Which texts the keyword index finds, best first."""
-    vocabulary = segment.Vocabulary()
-    built = vocabulary.segment([(number, vocabulary.read(tokens(text))) for number, text in enumerate(texts)])
+    built = segment.segment_of([(number, terms_in(text)) for number, text in enumerate(texts)])
     pieces = list(built.pieces())
     view = View([Part.of(1, built.header, np.zeros(0, np.int64))])
     question = Question(
         view,
         query_terms(query),
-        lambda part, places: segment.lists_in(part.header, places, lambda _: dict(enumerate(pieces))),
+        lambda wanted, _: [
+            one for part, ranges in wanted for one in segment.lists_in(part.header, ranges, dict(enumerate(pieces)))
+        ],
     )
     found, _ = question.best(len(texts))
     return [int(number) for number in found]
@@ -134,6 +136,16 @@ def test_a_megabyte_of_query_asks_a_bounded_number_of_terms() -> None:
     assert len(query_terms("孤独的感觉 loneliness " * 50_000)) <= MAX_TERMS
     assert len(query_terms("".join(map(chr, range(0x4E00, 0x9FFF))) * 50)) == MAX_TERMS
     assert max(map(len, tokens("x" * 1_000_000))) <= 64
+
+
+@given(ANY_TEXT)
+def test_the_index_keeps_the_tokens_of_a_text_and_no_others(text: str) -> None:
+    assert sorted(terms_in(text).tolist()) == sorted(numbers_of(tokens(text)).tolist())
+
+
+@pytest.mark.parametrize("gap", [" ", "\n", "!", ".", ",", " . ", "-"])
+def test_a_page_of_separators_is_gone_over_once(gap: str) -> None:
+    assert tokens(f"a{gap * 300_000}b") == ["a", "b"]
 
 
 @given(ANY_TEXT)

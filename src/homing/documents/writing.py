@@ -20,7 +20,7 @@ from homing.engine.work import INTERACTIVE
 from homing.errors import InvalidArgument, NotFound, StoreCorrupt
 from homing.files import FileText
 from homing.records import Metadata, VectorRecord
-from homing.text.tokens import tokens_ahead
+from homing.text.terms import terms_ahead
 
 REMEMBERED = 8_000_000
 """Characters of the documents written last that are kept in memory, so that the next edit finds its place at once."""
@@ -203,7 +203,7 @@ class Writer:
             return self._apply(transaction, asked, chosen)
 
         changed = () if plan is None else plan.change.changed
-        with tokens_ahead(embedded_text(asked.text[one.start : one.end]) for one in changed):
+        with terms_ahead(embedded_text(asked.text[one.start : one.end]) for one in changed):
             done = self._engine.database.write(work, self._collection.scope)
         if done is None:
             return None

@@ -22,7 +22,7 @@ from homing.errors import EmbeddingError, InvalidArgument, StoreError
 from homing.records import VectorRecord
 from homing.stores.registry import open_store
 from homing.stores.store import MultiUserStore, Store, missing_pages
-from homing.text.tokens import tokens_ahead
+from homing.text.terms import terms_ahead
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Collection:
             return 0
         if transaction is None:
             # Whoever writes to a file has it alone, so all that can be made before is.
-            with tokens_ahead(one.text if one.keywords is None else one.keywords for one in given):
+            with terms_ahead(one.text if one.keywords is None else one.keywords for one in given):
                 count = self._engine.database.write(lambda own: self._write(own, given, priority, settle), self.scope)
             self._engine.written()
             return count

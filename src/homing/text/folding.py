@@ -11,6 +11,9 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 # Letters that have no decomposition and are still written without their stroke when people search.
 PLAIN = {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "þ": "th", "ß": "ss", "ẞ": "SS"}
 PLAIN |= {"æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ı": "i", "ς": "σ"}
@@ -69,17 +72,10 @@ def _characters() -> _Characters:
     return table
 
 
-class _Singles(dict[int, str]):
-    """What characters become that nothing beside them changes: one table for all, at a third of the cost."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = folded = unicodedata.normalize("NFKC", chr(code)).translate(_characters())
-        return folded
-
-
 @cache
-def _singles() -> _Singles:
-    return _Singles()
+def _usual() -> npt.NDArray[np.uint16]:
+    """What usual characters become, as far as they were met; 0 for others."""
+    return np.zeros(1 << 16, "<u2")
 
 
 def fold(text: str) -> str:
@@ -90,9 +86,18 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
-    if _ONE_TO_ONE.fullmatch(text):
-        return text.translate(_singles())
-    return unicodedata.normalize("NFKC", text).translate(_characters())
+    codes, usual = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2"), _usual()
+    folded = usual.take(codes)
+    if not folded.all() and _ONE_TO_ONE.fullmatch(text):
+        for code in set(codes[folded == 0].tolist()):
+            found = ord(unicodedata.normalize("NFKC", chr(code)).translate(_characters()))
+            # A few become characters that take two places there.
+            usual[code] = found if found < 1 << 16 else 0
+        folded = usual.take(codes)
+    if not folded.all():
+        return unicodedata.normalize("NFKC", text).translate(_characters())
+    # All characters at once, at a fifth of what `translate` takes.
+    return folded.tobytes().decode("utf-16-le")
 
 
 class Folded:

@@ -14,9 +14,7 @@ whatever the text was, so a quoted token cannot change the meaning of a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -46,13 +44,17 @@ EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f200-\U0001faff"
 
 # A joint (full stop, hyphen …) may also lead or trail a word here; `_parts` drops it. That costs less than naming the
 # letters twice: building a set of characters is most of this module's import time.
+# What stands between most pieces is stepped over at once, and a word that a space or the like ends is one without
+# further looks: half of the time. No more than a few at once, or a page of spaces would be gone over for each of them.
 _PIECE = re.compile(
-    rf"[{CJK}]+"
+    rf"[\0- !-&(-+/:-@\[-^`{{-~]{{0,4}}+("
+    rf"[A-Za-z]++(?=[ ,;:)\n])"
+    rf"|[{CJK}]+"
     rf"|[A-Za-z]\#(?![A-Za-z0-9])"
     rf"|(?:[^\W\u3005-\U0010ffff]+|[.'-](?=\w)|(?<=\d),(?=\d\d\d(?!\d))|[{MARKED}]+)++(?:\+\+)?"
     rf"|[^\W\0-\u3004]+"  # Yi, hieroglyphs …: like Chinese, by characters and pairs
     rf"|[\U0001f1e6-\U0001f1ff]{{2}}"
-    rf"|[{EMOJI}]"
+    rf"|[{EMOJI}])"
 )
 # A full stop between digits belongs to the number: 3.14, v2.0.
 _JOINT = re.compile(r"(?<!\d)\.|\.(?!\d)|[_'-]+")
@@ -63,7 +65,6 @@ _HUMP = re.compile(
 _DIGITS = re.compile(r"[\d.]+")
 FIRST_CJK = "\u3005"
 
-_ahead: ContextVar[Mapping[str, list[str]]] = ContextVar("tokens made ahead", default={})  # noqa: B039
 _known: dict[str, tuple[str, ...]] = {}
 _MAX_KNOWN = 50_000
 
@@ -75,7 +76,7 @@ def cut(folded: str) -> list[str]:
 
 def cut_with_offsets(folded: str) -> Iterator[tuple[int, str]]:
     """The same pieces, each with where it starts."""
-    return ((found.start(), found[0]) for found in _PIECE.finditer(folded))
+    return ((found.start(1), found[1]) for found in _PIECE.finditer(folded))
 
 
 def is_run(piece: str) -> bool:
@@ -97,7 +98,7 @@ def word_tokens(piece: str) -> tuple[str, ...]:
     if known is None:
         if len(_known) >= _MAX_KNOWN:
             _known.clear()
-        _known[piece] = known = _tokens(piece)
+        _known[piece] = known = split_word(piece)
     return known
 
 
@@ -112,7 +113,8 @@ def stem(word: str) -> str:
     return word[:-1]
 
 
-def _tokens(piece: str) -> tuple[str, ...]:
+def split_word(piece: str) -> tuple[str, ...]:
+    """As `word_tokens`, worked out anew."""
     lower = piece.lower()
     if lower == ".net":
         return ".net", "net"
@@ -146,24 +148,8 @@ def tokens(text: str) -> list[str]:
     """What is written into an index: in reading order, repeated as often as the text repeats it. Takes any string."""
     found: list[str] = []
     for piece in cut(fold(text)):
-        found += _characters_and_pairs(piece) if is_run(piece) else word_tokens(piece)
+        found += characters_and_pairs(piece) if is_run(piece) else word_tokens(piece)
     return found
-
-
-@contextmanager
-def tokens_ahead(texts: Iterable[str]) -> Iterator[None]:
-    """Make the tokens of texts now: what `tokens_of` is asked for inside, perhaps while others wait, is there."""
-    before = _ahead.set({text: tokens(text) for text in texts})
-    try:
-        yield
-    finally:
-        _ahead.reset(before)
-
-
-def tokens_of(text: str) -> list[str]:
-    """As `tokens`, out of what `tokens_ahead` has made where it is there."""
-    made = _ahead.get().get(text)
-    return tokens(text) if made is None else made
 
 
 def query_terms(query: str) -> list[str]:
@@ -343,7 +329,8 @@ def is_stop_word(term: str) -> bool:
     return term in _STOP or (len(term) == 2 and term[0] in CHINESE and term[1] in CHINESE)
 
 
-def _characters_and_pairs(run: str) -> list[str]:
+def characters_and_pairs(run: str) -> list[str]:
+    """The tokens of a run."""
     both = [""] * (2 * len(run) - 1)
     both[::2] = run
     both[1::2] = map(add, run, run[1:])

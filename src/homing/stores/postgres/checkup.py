@@ -12,7 +12,7 @@ from homing.stores.postgres.rows import unescape
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.words import PostgresWordTables
 from homing.stores.postings.segment import counted
-from homing.text.tokens import tokens
+from homing.text.terms import terms_in
 
 PAGE = 1_000
 NAMED = 5
@@ -96,7 +96,7 @@ class Tables:
                 yield f"the keyword index of collection {collection!r} is damaged"
                 continue
             for key, name, text, keywords, digest in self.texts(number):
-                said, held = tokens(text if keywords is None else keywords), indexed.pop(key, None)
+                said, held = terms_in(text if keywords is None else keywords), indexed.pop(key, None)
                 if bytes.fromhex(text_hash(text)) != digest:
                     # Which words it should have, nobody knows.
                     damaged.append((collection, name))

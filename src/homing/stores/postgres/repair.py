@@ -10,7 +10,7 @@ from homing.stores.postgres.collection import ALONE, Collection, Tally, add_tall
 from homing.stores.postgres.schema import create_vector_table, vector_table
 from homing.stores.postgres.words import PostgresWordTables
 from homing.stores.store import Rebuilt
-from homing.text.tokens import tokens
+from homing.text.terms import terms_in
 
 UNIT = 1e-3
 """How far the length of a vector may be from one."""
@@ -42,7 +42,7 @@ def rebuild(connection: Connection, user: str, name: str) -> Rebuilt:
     words = PostgresWordTables(connection, user)
     words.wait(collection.id)
     whole = (
-        (key, tokens(text if keywords is None else keywords))
+        (key, terms_in(text if keywords is None else keywords))
         for key, _, text, keywords, digest in Tables(connection, user).texts(collection.id)
         if bytes.fromhex(text_hash(text)) == digest
     )

@@ -37,9 +37,6 @@ from homing.text.tokens import tokens
 
 log = logging.getLogger(__name__)
 
-FEW = 500
-"""Records of a filter that are always read first."""
-
 COUNTED = 50
 """Of how many texts, those with most keywords, it is looked up how they are written; of more where more are asked."""
 
@@ -166,8 +163,7 @@ def merge(sessions: Sessions, place: tuple[str, int]) -> bool:
 
 def _view(connection: Connection, collection: Collection, index: Index) -> tuple[View, ReadLists]:
     tables = PostgresWordTables(connection, collection.user)
-    segments = [one.id for one in tables.segments(collection.id)]
-    view = index.view(collection.id, segments, tables.removals(collection.id), tables)
+    view = index.view(collection.id, *tables.state(collection.id), tables)
     log.debug("%d segments of collection %d", len(view.parts), collection.id)
     return view, partial(index.lists, tables)
 
@@ -179,19 +175,17 @@ def _best(
         return question.best(limit)
     filtered, values = conditions(collection, asked, "f")
 
-    def named(most: int) -> Keys | None:
+    def named() -> Keys | None:
         rows = connection.execute(
             f"SELECT f.key FROM records f WHERE f.collection = %s AND f.user_id = %s{filtered} LIMIT %s",
-            [collection.id, collection.user, *values, most],
+            [collection.id, collection.user, *values, NAMED],
             binary=True,
             # A filter is planned for its own values: whether it is rare decides how to look.
             prepare=False,
         ).fetchall()
-        return np.sort(np.array([key for (key,) in rows], np.int64)) if len(rows) < most else None
+        return np.sort(np.array([key for (key,) in rows], np.int64)) if len(rows) < NAMED else None
 
-    if (rare := named(FEW)) is not None:
-        return question.best(limit, rare)
-    return best_passing(question, limit, partial(named, NAMED), partial(_passing, connection, collection, asked))
+    return best_passing(question, limit, named, partial(_passing, connection, collection, asked))
 
 
 def _passing(connection: Connection, collection: Collection, asked: Filter, keys: Keys) -> Keys:

@@ -33,8 +33,7 @@ from homing.stores.postgres.collection import (
 from homing.stores.postgres.rows import copy_records, copy_vectors, labels, text_columns, unescape
 from homing.stores.postgres.schema import vector_table
 from homing.stores.postgres.words import PostgresWordTables
-from homing.stores.postings.segment import Said, Vocabulary
-from homing.text.tokens import tokens_of
+from homing.text.terms import Terms, terms_of
 
 PORTION = 5_000
 """Records that one statement writes."""
@@ -45,8 +44,7 @@ class Prepared:
     """A batch with the words and hashes of its records: worked out once, before the transaction begins."""
 
     batch: Batch
-    words: list[Said]
-    vocabulary: Vocabulary
+    words: list[Terms]
     hashes: list[bytes]
 
 
@@ -65,12 +63,10 @@ def prepare(batch: Batch) -> Prepared:
         stored_name(record.id, "id")
     stored_name(batch.collection, "collection")
     checked_model(batch.model, int(batch.vectors.shape[1]))
-    vocabulary = Vocabulary()
     said = (record.text if record.keywords is None else record.keywords for record in batch.records)
     return Prepared(
         batch,
-        [vocabulary.read(tokens_of(text)) for text in said],
-        vocabulary,
+        [terms_of(text) for text in said],
         [bytes.fromhex(text_hash(record.text)) for record in batch.records],
     )
 
@@ -92,7 +88,7 @@ def write(connection: Connection, user: str, prepared: Prepared) -> tuple[Collec
         changes.insert(prepared, sorted(set(chosen).difference(same)))
     add_tally(connection, collection, changes.tally)
     _sort_in(connection)
-    return collection, changes.write_words(prepared.vocabulary)
+    return collection, changes.write_words()
 
 
 def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> int:
@@ -103,7 +99,7 @@ def delete(connection: Connection, user: str, name: str, ids: Sequence[str]) -> 
     changes = _Changes(connection, collection)
     changes.remove([stored.key for stored in _locked(connection, collection, ids).values()])
     add_tally(connection, collection, changes.tally)
-    changes.write_words(Vocabulary(), purge=True)
+    changes.write_words(purge=True)
     return -changes.tally.records
 
 
@@ -187,7 +183,7 @@ class _Changes:
         self.tally = Tally()
         self._connection = connection
         self._collection = collection
-        self._said: dict[int, Said] = {}
+        self._said: dict[int, Terms] = {}
         self._gone: list[int] = []
 
     def update(self, prepared: Prepared, same: Mapping[int, Stored]) -> None:
@@ -260,7 +256,7 @@ class _Changes:
         self.tally.records -= len(keys)
         self.tally.embedded -= int(row[0])
 
-    def write_words(self, vocabulary: Vocabulary, *, purge: bool = False) -> bool:
+    def write_words(self, *, purge: bool = False) -> bool:
         """Bring the keyword index up to date; whether it has segments to join. `purge` leaves less of what is gone."""
         if not self._said and not self._gone:
             return False
@@ -269,7 +265,7 @@ class _Changes:
             tables.remove(collection, self._gone)
         if purge:
             tables.purge(collection)
-        tables.add(collection, sorted(self._said.items()), vocabulary)
+        tables.add(collection, sorted(self._said.items()))
         return tables.tidy(collection)
 
     def _new_keys(self, count: int) -> list[int]:

@@ -23,11 +23,12 @@ from homing.stores.postings.segment import (
     Header,
     Keys,
     Postings,
+    Range,
     lists_in,
-    numbers_of,
     unpack,
     unpack_keys,
 )
+from homing.text.terms import numbers_of
 
 FAN_OUT = 4
 """Segments of about one size that lie side by side before they are joined."""
@@ -74,29 +75,28 @@ class Part:
         left = header.lengths[~gone]
         return cls(segment, header, gone if gone.any() else None, len(left), int(left.sum(dtype=np.int64)))
 
-    def holders(self, places: Sequence[int], read: ReadLists) -> Sequence[int]:
-        """How many texts that were not removed have each of some terms, by their places in the header."""
-        if self.gone is None or not places:
-            starts = self.header.starts
-            return [int(starts[place + 1]) - int(starts[place]) for place in places]
+    def holders(self, ranges: Sequence[Range], read: ReadLists) -> Sequence[int]:
+        """How many texts that were not removed have each of some terms, given by where their postings lie."""
+        if self.gone is None or not ranges:
+            return [end - start for start, end in ranges]
         alive = ~self.gone
-        return [int(np.count_nonzero(alive.take(one.slots))) for one in read(self, places)]
+        return [int(np.count_nonzero(alive.take(one.slots))) for one in read([(self, ranges)], True)]
 
 
-ReadLists = Callable[[Part, Sequence[int]], Sequence[Postings]]
-"""Reads the postings of some terms of a segment, which are given by their places in its header."""
+ReadLists = Callable[[Sequence[tuple[Part, Sequence[Range]]], bool], Sequence[Postings]]
+"""Reads lists of postings of some segments, given by where they lie in each; whether they will be asked for again."""
 
 
 class Term(NamedTuple):
     """A term that is asked: how many texts hold it, what it is worth, and where its postings are.
 
-    For each group of segments: of the segments that have it the number in the group, and the place in the header.
+    For each group of segments: of the segments that have it the number in the group, and where the postings lie.
     """
 
     number: int
     holders: int
     weight: float
-    lists: Sequence[Sequence[tuple[int, int]]]
+    lists: Sequence[Sequence[tuple[int, Range]]]
 
 
 class Group:
@@ -111,7 +111,7 @@ class Group:
         self.serial = next(_serials)
         """Below 0, and no other group has it, nor ever had."""
         self._mean = mean
-        self._passing: tuple[Keys | None, Mask | None] = (None, None)
+        self._passing: tuple[Keys | None, Mask, Places] = (None, np.zeros(0, np.bool_), np.zeros(0, np.int64))
 
     @property
     def texts(self) -> int:
@@ -134,13 +134,17 @@ class Group:
         masks = [np.zeros(one.header.texts, np.bool_) if one.gone is None else one.gone for one in self.parts]
         return np.flatnonzero(np.concatenate(masks))
 
-    def passing(self, allowed: Keys) -> Mask:
-        """Which places have one of these keys. The last answer is held: the same keys are asked for again and again."""
-        known, mask = self._passing
-        if known is not allowed or mask is None:
+    def passing(self, allowed: Keys) -> tuple[Mask, Places]:
+        """Which places have one of these keys, and those places.
+
+        The last answer is held: the same keys are asked for again and again.
+        """
+        known, mask, places = self._passing
+        if known is not allowed:
             mask = np.concatenate([among(one.header.keys, allowed) for one in self.parts])
-            self._passing = (allowed, mask)
-        return mask
+            places = np.flatnonzero(mask)
+            self._passing = (allowed, mask, places)
+        return mask, places
 
     @cached_property
     def keys(self) -> Keys:
@@ -217,16 +221,18 @@ class View:
         numbers = numbers_of(words)
         # In order they are found far quicker.
         order = np.argsort(numbers)
-        lists: list[list[list[tuple[int, int]]]] = [[[] for _ in self.groups] for _ in words]
+        ordered, places = numbers[order], order.tolist()
+        lists: list[list[list[tuple[int, Range]]]] = [[[] for _ in self.groups] for _ in words]
         holders = [0] * len(words)
         for of_group, group in enumerate(self.groups):
             for of_part, part in enumerate(group.parts):
-                at, places = part.header.find(numbers[order])
-                for term, place, held in zip(order[at].tolist(), places, part.holders(places, read), strict=True):
-                    lists[term][of_group].append((of_part, place))
-                    holders[term] += held
-        found = zip(numbers.tolist(), holders, lists, strict=True)
-        return [Term(number, held, self.idf(held), where) for number, held, where in found]
+                found = part.header.find(ordered)
+                counts = part.holders([one for _, one in found], read)
+                for (at, one), held in zip(found, counts, strict=True):
+                    lists[places[at]][of_group].append((of_part, one))
+                    holders[places[at]] += held
+        terms = zip(numbers.tolist(), holders, lists, strict=True)
+        return [Term(number, held, self.idf(held), where) for number, held, where in terms]
 
 
 def among(keys: Keys, others: Keys) -> Mask:
@@ -246,8 +252,8 @@ class Rows(Protocol):
         """The headers of segments, by id."""
         ...
 
-    def pieces(self, segment: int, numbers: Sequence[int]) -> Mapping[int, bytes]:
-        """Pieces of the postings of a segment, by number."""
+    def pieces(self, numbers: Mapping[int, Sequence[int]]) -> Mapping[int, Mapping[int, bytes]]:
+        """Pieces of the postings of segments, by segment and number; the numbers are given by segment."""
         ...
 
     def removed(self, removals: Sequence[int]) -> Mapping[int, bytes]:
@@ -281,14 +287,16 @@ class Cache:
                     found.append(None)
         return found
 
-    def put(self, key: tuple[int, int], arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """Hold some arrays, and let go of what was not used for long."""
-        size = OVERHEAD + sum([one.nbytes for one in arrays])
+    def put(self, fresh: Iterable[tuple[tuple[int, int], Sequence[npt.NDArray[Any]]]]) -> None:
+        """Hold pairs of arrays by their keys, and let go of what was not used for long."""
+        held, places_of = self._held, self._places
         with self._lock:
-            if key not in self._held:
-                self._held[key] = (arrays, size)
-                self._places.setdefault(key[0], set()).add(key[1])
-                self._bytes += size
+            for key, arrays in fresh:
+                if key not in held:
+                    size = OVERHEAD + arrays[0].nbytes + arrays[1].nbytes
+                    held[key] = (arrays, size)
+                    places_of.setdefault(key[0], set()).add(key[1])
+                    self._bytes += size
             while self._bytes > self._memory:
                 (number, place), (_, size) = self._held.popitem(last=False)
                 places = self._places[number]
@@ -337,8 +345,9 @@ class Index:
             return known[2]
         parts = {} if known is None else {one.id: one for one in known[2].parts}
         removed = unpack_keys(rows.removed(removals).values())
-        stored = rows.headers([one for one in segments if one not in parts])
-        headers = {one: parts[one].header if one in parts else unpack(stored[one]) for one in segments}
+        stored = dict(rows.headers([one for one in segments if one not in parts]))
+        # What was unpacked is let go: all headers are not to be in memory twice.
+        headers = {one: parts[one].header if one in parts else unpack(stored.pop(one)) for one in segments}
         found = View([Part.of(one, header, removed) for one, header in headers.items()], self._cache)
         if known is not None:
             self._cache.forget(known[2].numbers() - found.numbers())
@@ -349,17 +358,27 @@ class Index:
                 self._views.popitem(last=False)
         return found
 
-    def lists(self, rows: Rows, part: Part, places: Sequence[int]) -> list[Postings]:
-        """The postings of terms of a segment, by their places in its header, out of memory where they are held."""
-        segment = part.id
-        found = self._cache.get([(segment, place) for place in places])
-        if missing := [place for place, one in zip(places, found, strict=True) if one is None]:
-            read = lists_in(part.header, missing, lambda numbers: rows.pieces(segment, numbers))
-            for place, postings in zip(missing, read, strict=True):
-                self._cache.put((segment, place), postings)
-            fresh = iter(read)
-            return [next(fresh) if one is None else one for one in found]
-        return found
+    def lists(self, rows: Rows, asked: Sequence[tuple[Part, Sequence[Range]]], again: bool) -> list[Postings]:
+        """Lists of postings of segments, one after the other, as they were asked for.
+
+        Out of memory where they are held, and held where they will be asked for again; all others are read at once.
+        """
+        keys = [(part.id, start) for part, ranges in asked for start, _ in ranges]
+        found: list[Postings] = self._cache.get(keys)
+        missing = {key for key, one in zip(keys, found, strict=True) if one is None}
+        if not missing:
+            return found
+        wanted = [(part, [one for one in ranges if (part.id, one[0]) in missing]) for part, ranges in asked]
+        pieces = rows.pieces({part.id: part.header.pieces(ranges) for part, ranges in wanted if ranges})
+        fresh = dict[tuple[int, int], Postings]()
+        for part, ranges in wanted:
+            read = lists_in(part.header, ranges, pieces.get(part.id, {}))
+            fresh.update(zip([(part.id, start) for start, _ in ranges], read, strict=True))
+        if again:
+            # Copies: a part of an array would keep all of it in memory.
+            fresh = {key: Postings(one.slots.copy(), one.counts.copy()) for key, one in fresh.items()}
+            self._cache.put(fresh.items())
+        return [fresh[key] if key in missing else one for key, one in zip(keys, found, strict=True)]
 
 
 def due(segments: Sequence[tuple[int, int]]) -> list[int]:

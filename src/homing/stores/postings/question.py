@@ -8,19 +8,21 @@ are looked up that may still be among the best.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from homing.stores.postings.index import Group, Mask, Places, ReadLists, Scores, Term, View
-from homing.stores.postings.segment import Keys, Postings
+from homing.stores.postings.segment import Keys, Postings, Range
 
 COLUMNS = 512
 """Columns that texts are laid out in to see what the best score, at least."""
 LEFT = 0.5
 """How much of what the best score is left to the terms that are not read: the less, the fewer texts are in question."""
+LONG = 1_000
+"""Postings of a term from which on it is scored by itself: of shorter ones, many are scored at once."""
 ANY = 5e-324
 """The smallest score there is."""
 
@@ -67,7 +69,7 @@ class Question:
         for one in self._asked:
             which, places = one.group.places(keys)
             if len(which):
-                found[which] = one.completed(np.zeros(len(places)), places, 0)
+                found[which] = one.measure(places)
         return found
 
     def holding(self, groups: Sequence[Sequence[int]]) -> tuple[Keys, Mask, Scores]:
@@ -108,32 +110,41 @@ class _Asked:
         read = next(at for at, rest in enumerate(self.rest) if rest <= LEFT * least)
         width = max(COLUMNS, 8 * limit)
         sums = np.zeros(-(-self.group.texts // width) * width)
-        usable = None if allowed is None else self.group.passing(allowed)
+        usable, passing = (None, None) if allowed is None else self.group.passing(allowed)
         for places, scores in self._brought(self._terms[:read], usable):
             np.add.at(sums, places, scores)
-        if usable is not None:
-            sums[: self.group.texts] *= usable
         if self.group.gone is not None:
             sums[self.group.gone] = 0.0
         # So many texts, each the best of its column, have the score that the best columns have at least.
-        columns = sums.reshape(-1, width).max(axis=0)
-        border = max(ANY, max(least, _least(columns, limit)) - self.rest[read])
-        places = np.flatnonzero(sums >= border)
-        return places, self.completed(sums[places], places, read)
+        known = sums.reshape(-1, width).max(axis=0) if passing is None else sums[passing]
+        border = max(ANY, max(least, _least(known, limit)) - self.rest[read])
+        places = np.flatnonzero(sums >= border) if passing is None else passing[known >= border]
+        return places, self._completed(sums[places], places, read)
 
-    def completed(self, scores: Scores, places: Places, read: int) -> Scores:
+    def measure(self, places: Places) -> Scores:
+        """What the texts at some places score."""
+        scores = np.zeros(len(places))
+        if not self._alone:
+            return self._completed(scores, places, 0)
+        for held, brought in self._brought(self._terms, None):
+            at = held.searchsorted(places)
+            scores += brought.take(at, mode="clip") * (held.take(at, mode="clip") == places)
+        return scores
+
+    def _completed(self, scores: Scores, places: Places, read: int) -> Scores:
         """What texts score in all that score this much by the terms that were read."""
         terms = self._terms[read:]
         if not terms or not len(places):
             return scores
         counts = np.zeros((len(terms), len(places)))
         of = np.searchsorted(self.group.bases, places, "right") - 1
-        for part in set(of.tolist()):
-            mine = np.flatnonzero(of == part)
-            slots = (places[mine] - self.group.bases[part]).astype(np.uint16)
-            for row, one in self._lists(part, terms):
-                at = one.slots.searchsorted(slots)
-                counts[row, mine] = one.counts.take(at, mode="clip") * (one.slots.take(at, mode="clip") == slots)
+        mine = {part: np.flatnonzero(of == part) for part in set(of.tolist())}
+        slots = {part: (places[at] - self.group.bases[part]).astype(np.uint16) for part, at in mine.items()}
+        for row, lists in enumerate(self._lists(terms, mine)):
+            for part, one in lists:
+                at = one.slots.searchsorted(slots[part])
+                held = one.slots.take(at, mode="clip") == slots[part]
+                counts[row, mine[part]] = one.counts.take(at, mode="clip") * held
         weights = np.array([term.weight for term in terms])
         norms = np.tile(self.group.norms[places], (len(terms), 1))
         brought = _bm25(counts, norms, weights[:, None])
@@ -143,62 +154,85 @@ class _Asked:
 
     def holding(self, terms: Sequence[Term]) -> Mask:
         """Which texts hold all of some terms."""
-        held = np.zeros(self.group.texts, np.int32)
+        held = np.zeros(self.group.texts, np.int64)
         for places, _ in self._brought(terms, None):
-            held[places] += 1
+            np.add.at(held, places, 1)
         if self.group.gone is not None:
             held[self.group.gone] = 0
         found: Mask = held == len(terms)
         return found
 
     def _brought(self, terms: Sequence[Term], usable: Mask | None) -> Sequence[tuple[Places, Scores]]:
-        """The places of the texts that have each of some terms, and what it brings them; perhaps of `usable` ones only.
+        """The places of the texts that have some terms, and what those bring them, term after term.
 
-        Held where there is one group: of many there would be too much to hold.
+        Held by term where there is one group: of many there would be too much to hold, and of `usable` places alone.
         """
         if not self._alone:
-            return self._computed(terms, usable)
+            return [self._scored(terms, self._lists(terms), usable)]
         serial = self.group.serial
         found = self._cache.get([(serial, term.number) for term in terms])
         if missing := [term for term, one in zip(terms, found, strict=True) if one is None]:
-            # Copies: a part of an array would keep all of it in memory.
-            fresh = [(places.copy(), scores.copy()) for places, scores in self._computed(missing, None)]
-            for term, one in zip(missing, fresh, strict=True):
-                self._cache.put((serial, term.number), one)
+            fresh = self._each(missing)
+            self._cache.put([((serial, term.number), one) for term, one in zip(missing, fresh, strict=True)])
             left = iter(fresh)
             return [next(left) if one is None else one for one in found]
         return found
 
-    def _computed(self, terms: Sequence[Term], usable: Mask | None) -> list[tuple[Places, Scores]]:
-        found: list[list[tuple[int, Postings]]] = [[] for _ in terms]
-        for part, base in enumerate(self.group.bases[:-1]):
-            for row, one in self._lists(part, terms):
-                found[row].append((base, one))
-        lists = [one for row in found for one in row]
-        if not lists:
-            return [(np.zeros(0, np.int64), np.zeros(0)) for _ in terms]
-        sizes = [len(one.slots) for _, one in lists]
-        places = np.concatenate([one.slots for _, one in lists], dtype=np.int64)
-        places += np.repeat([base for base, _ in lists], sizes)
-        counts = np.concatenate([one.counts for _, one in lists], dtype=np.float64)
-        weights = [term.weight for term, row in zip(terms, found, strict=True) for _ in row]
-        each = np.repeat(weights, sizes)
+    def _each(self, terms: Sequence[Term]) -> list[tuple[Places, Scores]]:
+        """The places of the texts that have each term, and what it brings them."""
+        lists = self._lists(terms)
+        sizes = [sum([len(one.slots) for _, one in row]) for row in lists]
+        short = [at for at, size in enumerate(sizes) if size < LONG]
+        places, scores = self._scored([terms[at] for at in short], [lists[at] for at in short], None)
+        ends = [0, *accumulate([sizes[at] for at in short])]
+        # Copies: a part of an array would keep all of it in memory.
+        parts = iter([(places[start:end].copy(), scores[start:end].copy()) for start, end in pairwise(ends)])
+        return [
+            next(parts) if size < LONG else self._scored([term], [row], None)
+            for term, row, size in zip(terms, lists, sizes, strict=True)
+        ]
+
+    def _scored(
+        self, terms: Sequence[Term], lists: Sequence[Sequence[tuple[int, Postings]]], usable: Mask | None
+    ) -> tuple[Places, Scores]:
+        """The places of the texts in the lists of some terms, and what those bring them, term after term."""
+        every = [one for row in lists for one in row]
+        if not every:
+            return np.zeros(0, np.int64), np.zeros(0)
+        sizes = [len(one.slots) for _, one in every]
+        places = np.concatenate([one.slots for _, one in every], dtype=np.int64)
+        places += np.repeat([self.group.bases[part] for part, _ in every], sizes)
+        counts = np.concatenate([one.counts for _, one in every], dtype=np.float64)
+        weights: Scores | float = terms[0].weight
+        if len(terms) > 1:
+            weights = np.repeat([term.weight for term, row in zip(terms, lists, strict=True) for _ in row], sizes)
         if usable is not None:
             kept = np.flatnonzero(usable.take(places))
             places, counts = places[kept], counts[kept]
-            return [(places, _bm25(counts, self.group.norms.take(places), each[kept]))]
-        scores = _bm25(counts, self.group.norms.take(places), each)
-        ends = [0, *accumulate(sum([len(one.slots) for _, one in row]) for row in found)]
-        return [(places[start:end], scores[start:end]) for start, end in pairwise(ends)]
+            weights = weights[kept] if isinstance(weights, np.ndarray) else weights
+        return places, _bm25(counts, self.group.norms.take(places), weights)
 
-    def _lists(self, part: int, terms: Sequence[Term]) -> Iterator[tuple[int, Postings]]:
-        """The lists of a segment for those of some terms that it has, each with which term that is."""
-        asked = [(row, at) for row, term in enumerate(terms) for of, at in term.lists[self._number] if of == part]
-        rows, places = [row for row, _ in asked], [at for _, at in asked]
-        return zip(rows, self._read(self.group.parts[part], places) if places else (), strict=True)
+    def _lists(self, terms: Sequence[Term], parts: Container[int] | None = None) -> list[list[tuple[int, Postings]]]:
+        """Of each term its lists in the segments of the group, or in some of them, each with which segment that is.
+
+        They are held where what they bring is not.
+        """
+        wanted: dict[int, list[tuple[int, Range]]] = {}
+        for row, term in enumerate(terms):
+            for part, at in term.lists[self._number]:
+                if parts is None or part in parts:
+                    wanted.setdefault(part, []).append((row, at))
+        ordered = sorted(wanted.items())
+        asked = [(self.group.parts[part], [at for _, at in mine]) for part, mine in ordered]
+        read = iter(self._read(asked, not self._alone))
+        found: list[list[tuple[int, Postings]]] = [[] for _ in terms]
+        for part, mine in ordered:
+            for row, _ in mine:
+                found[row].append((part, next(read)))
+        return found
 
 
-def _bm25(counts: Scores, norms: Scores, weights: Scores) -> Scores:
+def _bm25(counts: Scores, norms: Scores, weights: Scores | float) -> Scores:
     """What terms bring to texts that have them so often, and whose length counts so much against them: in `norms`."""
     norms += counts
     np.divide(counts, norms, out=norms)

@@ -7,12 +7,10 @@ term, so that a reader of a large segment reads only what a query needs.
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -20,13 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from homing.errors import StoreCorrupt
+from homing.text.terms import Terms
 
 MAX_TEXTS = 1 << 16
 """Texts of a segment, at most: a slot takes two bytes."""
-SHORT = 7
-"""Bytes of a term that needs no hash."""
-MIX = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number: multiplied by it, no two numbers become one."""
 STRETCH = 500_000
 """Postings that are joined at a time, about: what that takes in memory is thrown away before the next."""
 PIECE = 1_300
@@ -34,13 +29,14 @@ PIECE = 1_300
 FIRST_PIECE = 20_000
 """The same in segments that do not say it: the first ones."""
 
+SLOT = np.dtype("<u2")
+
 Keys = npt.NDArray[np.int64]
-Terms = npt.NDArray[np.uint64]
 Lengths = npt.NDArray[np.uint32]
 Slots = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.uint8]
-Said = npt.NDArray[np.int32]
-"""The words of a text by their numbers in a `Vocabulary`, in reading order."""
+Range = tuple[int, int]
+"""Postings of a segment, one after the other: from the first to before the last."""
 P = TypeVar("P")
 T = TypeVar("T")
 
@@ -75,13 +71,20 @@ class Header:
         """How many postings it holds."""
         return int(self.starts[-1])
 
-    def find(self, numbers: Terms) -> tuple[npt.NDArray[np.int64], list[int]]:
-        """Which of some terms, which are in order, it has, and their places among its own."""
+    def find(self, numbers: Terms) -> list[tuple[int, Range]]:
+        """Which of some terms, which are in order, it has, and where their postings lie."""
         if not len(self.terms):
-            return np.zeros(0, np.int64), []
+            return []
         places = self.terms.searchsorted(numbers)
         at = np.flatnonzero(self.terms.take(places, mode="clip") == numbers)
-        return at, places[at].tolist()
+        found = places[at]
+        ranges = zip(self.starts[found].tolist(), self.starts[found + 1].tolist(), strict=True)
+        return list(zip(at.tolist(), ranges, strict=True))
+
+    def pieces(self, ranges: Iterable[Range]) -> list[int]:
+        """The numbers of the pieces in which some postings lie, in order."""
+        size = self.piece
+        return sorted({one for start, end in ranges for one in range(start // size, -(-end // size))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Segment:
         """The postings as they are stored."""
         for start in range(0, self.header.size, self.header.piece):
             part = slice(start, start + self.header.piece)
-            yield _guarded(self.postings.slots[part].astype("<u2").tobytes() + self.postings.counts[part].tobytes())
+            yield _guarded(self.postings.slots[part].astype(SLOT).tobytes() + self.postings.counts[part].tobytes())
 
     def contents(self) -> Iterator[tuple[int, dict[int, int]]]:
         """The key of each text, and how often it has each term, as `counted` counts."""
@@ -107,45 +110,33 @@ class Segment:
             yield key, dict(zip(terms[mine].tolist(), self.postings.counts[mine].tolist(), strict=True))
 
 
-def counted(words: Sequence[str]) -> dict[int, int]:
-    """How often each term stands among some words, as a segment counts: up to 255."""
-    found = Counter(words)
-    return dict(zip(numbers_of(found).tolist(), [min(255, number) for number in found.values()], strict=True))
+def counted(said: Terms) -> dict[int, int]:
+    """How often each term stands in a text, as a segment counts: up to 255."""
+    return {term: min(255, number) for term, number in Counter(said.tolist()).items()}
 
 
-class Vocabulary:
-    """The terms of some texts, numbered as they are met: the words themselves need not be kept until all are there."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-
-    def read(self, words: Sequence[str]) -> Said:
-        """The words of a text by their numbers."""
-        return np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
-
-    def segment(self, texts: Sequence[tuple[int, Said]]) -> Segment:
-        """The segment of texts that were read, given by key; at most `MAX_TEXTS`, by ascending key."""
-        lengths = np.array([len(said) for _, said in texts], np.uint32)
-        flat = np.concatenate([np.zeros(0, np.int32), *(said for _, said in texts)])
-        terms, ranks = np.unique(numbers_of(self._numbers), return_inverse=True)
-        # Numbers of two bytes are sorted several times as fast; equal ones keep their order, that of the slots.
-        each = ranks.astype(np.min_scalar_type(len(terms)))[flat]
-        order = np.argsort(each, kind="stable")
-        slots = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)[order]
-        held = (each[order].astype(np.int64) << 16) | slots
-        firsts = _firsts(held)
-        counts, held = np.diff(np.append(firsts, len(held))), held[firsts]
-        # Not every term that was read need be in these texts.
-        starts = _firsts(held >> 16)
-        return Segment(
-            Header(
-                np.array([key for key, _ in texts], np.int64),
-                lengths,
-                terms[held[starts] >> 16],
-                np.append(starts, len(held)).astype(np.uint32),
-            ),
-            Postings((held & 0xFFFF).astype(np.uint16), np.minimum(counts, 255).astype(np.uint8)),
-        )
+def segment_of(texts: Sequence[tuple[int, Terms]]) -> Segment:
+    """The segment of texts, each given by its key and all its terms; at most `MAX_TEXTS`, by ascending key."""
+    lengths = np.array([len(said) for _, said in texts], np.uint32)
+    flat = np.concatenate([np.zeros(0, np.uint64), *(said for _, said in texts)])
+    order = np.argsort(flat)
+    flat = flat[order]
+    firsts = _firsts(flat)
+    # Terms by their rank: with the slot behind it, a number that is sorted without looking anything up.
+    ranks = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(flat))))
+    held = ranks << 16 | np.repeat(np.arange(len(texts)), lengths)[order]
+    held.sort()
+    terms, firsts = flat[firsts], _firsts(held)
+    counts, held = np.diff(np.append(firsts, len(held))), held[firsts]
+    return Segment(
+        Header(
+            np.array([key for key, _ in texts], np.int64),
+            lengths,
+            terms,
+            np.append(_firsts(held >> 16), len(held)).astype(np.uint32),
+        ),
+        Postings((held & 0xFFFF).astype(np.uint16), np.minimum(counts, 255).astype(np.uint8)),
+    )
 
 
 def _firsts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -268,33 +259,25 @@ def unpack_piece(stored: bytes) -> Postings:
     """The postings of a piece. Raises StoreCorrupt where it is damaged."""
     body = _checked(stored)
     size = len(body) // 3
-    slots = np.frombuffer(body, "<u2", size).astype(np.uint16, copy=False)
+    slots = np.frombuffer(body, SLOT, size).astype(np.uint16, copy=False)
     return Postings(slots, np.frombuffer(body, np.uint8, size, 2 * size))
 
 
-def lists_in(header: Header, places: Sequence[int], read: Callable[[list[int]], Mapping[int, bytes]]) -> list[Postings]:
-    """The postings of terms by their places in a header; `read` gives pieces by number.
+def lists_in(header: Header, ranges: Iterable[Range], stored: Mapping[int, bytes]) -> list[Postings]:
+    """Postings of a segment, out of the pieces in which they lie, by number.
 
     Raises StoreCorrupt where a piece is damaged.
     """
-    size = header.piece
-    ranges = [(int(header.starts[place]), int(header.starts[place + 1])) for place in places]
-    numbers = sorted({one for start, end in ranges for one in range(start // size, -(-end // size))})
-    pieces = {number: _checked(stored) for number, stored in read(numbers).items()}
-    found = list[Postings]()
-    for start, end in ranges:
-        slots, counts = b"", b""
-        for number in range(start // size, -(-end // size)):
-            body, first, last = pieces[number], max(0, start - number * size), min(size, end - number * size)
-            split = len(body) // 3 * 2
-            slots += body[2 * first : 2 * last]
-            counts += body[split + first : split + last]
-        if len(counts) != end - start:
-            raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
-        found.append(
-            Postings(np.frombuffer(slots, "<u2").astype(np.uint16, copy=False), np.frombuffer(counts, np.uint8))
-        )
-    return found
+    size, numbers = header.piece, sorted(stored)
+    bodies = [_checked(stored[number]) for number in numbers]
+    # Behind each other: only the last one of a segment is not full, so a list lies in one stretch.
+    slots = np.frombuffer(b"".join([body[: len(body) // 3 * 2] for body in bodies]), SLOT)
+    counts = np.frombuffer(b"".join([body[len(body) // 3 * 2 :] for body in bodies]), np.uint8)
+    if len(counts) != sum([min(size, header.size - number * size) for number in numbers]):
+        raise StoreCorrupt("the keyword index is damaged: some postings are missing; run homing repair")
+    moved = {number: (row - number) * size for row, number in enumerate(numbers)}
+    stretches = [(start + moved[start // size], end + moved[start // size]) for start, end in ranges]
+    return [Postings(slots[start:end], counts[start:end]) for start, end in stretches]
 
 
 def whole(header: Header, pieces: Iterable[Postings]) -> Segment:
@@ -316,20 +299,6 @@ def pack_keys(keys: Keys) -> bytes:
 def unpack_keys(stored: Iterable[bytes]) -> Keys:
     """All the keys that were stored, in order. Raises StoreCorrupt where they are damaged."""
     return np.sort(np.frombuffer(b"".join(map(_checked, stored)), "<i8")).astype(np.int64, copy=False)
-
-
-def numbers_of(terms: Iterable[str]) -> Terms:
-    """The 64 bits that each of these terms is known by: its own where it is short, else those of its hash, mixed.
-
-    Mixed, so that nobody reads in a file what was said: words of a removed text stay in it until segments are joined.
-    """
-    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
-    found = np.array(encoded, "S8").view("<u8").astype(np.uint64, copy=False)
-    long = [at for at, one in enumerate(encoded) if len(one) > SHORT]
-    # The last byte keeps them apart from every short one.
-    hashes = [hashlib.blake2b(encoded[at], digest_size=SHORT).digest() + b"\xff" for at in long]
-    found[long] = np.frombuffer(b"".join(hashes), "<u8")
-    return found * MIX
 
 
 def _guarded(body: bytes) -> bytes:

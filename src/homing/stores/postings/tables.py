@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -25,17 +25,17 @@ from homing.stores.postings.question import Question
 from homing.stores.postings.segment import (
     MAX_TEXTS,
     Keys,
-    Said,
     Segment,
-    Vocabulary,
     join,
     pack,
     pack_keys,
+    segment_of,
     unpack,
     unpack_keys,
     unpack_piece,
     whole,
 )
+from homing.text.terms import Terms
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,8 @@ RARE = 8
 """A filter that lets at most one record in so many pass is rare: those are read first."""
 ANEW = 10_000
 """Texts whose words are in memory at once when all are written anew."""
+AT_A_TIME = 100
+"""Segments that one statement reads pieces of, at most."""
 OVERFETCH = 4
 """How many times as many records are looked at, where a filter may leave some out."""
 
@@ -101,6 +103,17 @@ class WordTables:
         sql = "SELECT id FROM word_removals WHERE collection = $1 ORDER BY id"
         return [one for (one,) in self._rows(sql, collection)]
 
+    def state(self, collection: int) -> tuple[list[int], list[int]]:
+        """The ids of its segments, and of the rows of removed keys."""
+        sql = (
+            "SELECT id, 0 FROM word_segments WHERE collection = $1 "
+            "UNION ALL SELECT id, 1 FROM word_removals WHERE collection = $1"
+        )
+        found: tuple[list[int], list[int]] = [], []
+        for one, kind in self._rows(sql, collection):
+            found[kind].append(one)
+        return sorted(found[0]), sorted(found[1])
+
     def headers(self, segments: Sequence[int]) -> dict[int, bytes]:
         """The headers of segments, by id."""
         return self._blobs("SELECT id, header FROM word_segments WHERE id = ANY($1)", segments)
@@ -109,10 +122,18 @@ class WordTables:
         """The keys of texts that were removed, by row."""
         return self._blobs("SELECT id, keys FROM word_removals WHERE id = ANY($1)", removals)
 
-    def pieces(self, segment: int, numbers: Sequence[int]) -> dict[int, bytes]:
-        """Pieces of the postings of a segment, by number."""
-        sql = "SELECT number, postings FROM word_pieces WHERE number = ANY($1) AND segment = $2"
-        return self._blobs(sql, numbers, segment)
+    def pieces(self, numbers: Mapping[int, Sequence[int]]) -> dict[int, dict[int, bytes]]:
+        """Pieces of the postings of segments, by segment and number; the numbers are given by segment."""
+        one = "SELECT segment, number, postings FROM word_pieces WHERE segment = ${} AND number = ANY(${})"
+        found: dict[int, dict[int, bytes]] = {segment: {} for segment in numbers}
+        left = iter(numbers.items())
+        while some := list(islice(left, AT_A_TIME)):
+            sql = " UNION ALL ".join([one.format(at, at + 1) for at in range(1, 2 * len(some), 2)])
+            for segment, number, stored in self._rows(sql, *chain.from_iterable(some)):
+                found[segment][number] = bytes(stored)
+        for segment, asked in numbers.items():
+            _complete(found[segment], len(asked))
+        return found
 
     def removed_keys(self, collection: int) -> Keys:
         """The keys of all texts that were removed and that segments still hold."""
@@ -127,12 +148,12 @@ class WordTables:
             for length, (key, counts) in zip(lengths, found.contents(), strict=True):
                 yield key, length, counts
 
-    def add(self, collection: int, texts: Sequence[tuple[int, Said]], vocabulary: Vocabulary) -> None:
+    def add(self, collection: int, texts: Sequence[tuple[int, Terms]]) -> None:
         """Write the words of texts, given by ascending key."""
         for start in range(0, len(texts), MAX_TEXTS):
-            self._insert_segment(collection, vocabulary.segment(texts[start : start + MAX_TEXTS]))
+            self._insert_segment(collection, segment_of(texts[start : start + MAX_TEXTS]))
 
-    def rebuild(self, collection: int, texts: Iterable[tuple[int, Sequence[str]]]) -> int:
+    def rebuild(self, collection: int, texts: Iterable[tuple[int, Terms]]) -> int:
         """Write all words of a collection anew, of texts by ascending key; returns how many texts those are.
 
         Nobody else may write to the collection meanwhile.
@@ -142,13 +163,10 @@ class WordTables:
         for table in ("word_segments", "word_removals"):
             self._rows(f"DELETE FROM {table} WHERE collection = $1", collection)
         count, left = 0, iter(texts)
-        while True:
-            vocabulary = Vocabulary()
-            some = [(key, vocabulary.read(words)) for key, words in islice(left, ANEW)]
-            if not some:
-                return count
-            self.add(collection, some, vocabulary)
+        while some := list(islice(left, ANEW)):
+            self.add(collection, some)
             count += len(some)
+        return count
 
     def remove(self, collection: int, keys: Sequence[int]) -> None:
         """Take texts out."""
@@ -252,11 +270,16 @@ class WordTables:
         self._rows("DELETE FROM word_pieces WHERE segment = ANY($1)", segments)
         self._rows("DELETE FROM word_segments WHERE id = ANY($1)", segments)
 
-    def _blobs(self, sql: str, asked: Sequence[int], *others: int) -> dict[int, bytes]:
-        found = {one: bytes(stored) for one, stored in self._rows(sql, list(asked), *others)} if asked else {}
-        if len(found) < len(set(asked)):
-            raise StoreCorrupt("the keyword index is damaged: some rows are missing; run homing doctor")
-        return found
+    def _blobs(self, sql: str, asked: Sequence[int]) -> dict[int, bytes]:
+        found = {one: bytes(stored) for one, stored in self._rows(sql, list(asked))} if asked else {}
+        return _complete(found, len(set(asked)))
+
+
+def _complete(found: dict[int, bytes], asked: int) -> dict[int, bytes]:
+    """Rows that were read, if they are as many as were asked for."""
+    if len(found) < asked:
+        raise StoreCorrupt("the keyword index is damaged: some rows are missing; run homing doctor")
+    return found
 
 
 def best_passing(

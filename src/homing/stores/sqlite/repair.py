@@ -17,7 +17,7 @@ from homing.stores.sqlite.reading import read_text, vector_table
 from homing.stores.sqlite.segments import Codes, Keys
 from homing.stores.sqlite.writing import checksum
 from homing.stores.store import Rebuilt
-from homing.text.tokens import tokens
+from homing.text.terms import Terms, terms_in
 from homing.vectors import Matrix
 
 BATCH = 1_000
@@ -31,7 +31,7 @@ class Held:
 
     key: int
     id: str
-    words: Sequence[str] | None
+    words: Terms | None
 
 
 def records(connection: apsw.Connection, collection: int) -> Iterator[Held]:
@@ -44,7 +44,7 @@ def records(connection: apsw.Connection, collection: int) -> Iterator[Held]:
         try:
             whole = read_text(text)
             intact = text_hash(whole) == digest.decode() and checksum(metadata.decode(), keywords) == guard
-            found = tokens(whole if keywords is None else read_text(keywords)) if intact else None
+            found = terms_in(whole if keywords is None else read_text(keywords)) if intact else None
         except UnicodeError:
             found = None
         yield Held(key, name.decode(errors="replace"), found)

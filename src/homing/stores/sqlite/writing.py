@@ -14,10 +14,9 @@ from homing.database.sqlite.database import rows
 from homing.records import VectorRecord, text_hash
 from homing.stores import arguments
 from homing.stores.filters import attributes
-from homing.stores.postings.segment import Said, Vocabulary
 from homing.stores.sqlite import segments, vectors, words
 from homing.stores.sqlite.reading import Collection, Text, find_collection, first_key, stored_text
-from homing.text.tokens import tokens_of
+from homing.text.terms import Terms, terms_of
 from homing.vectors import Matrix
 
 PORTION = 2_000
@@ -33,7 +32,7 @@ class Prepared:
     keywords: Text | None
     text: Text
     hash: str
-    words: Said
+    words: Terms
     pairs: set[tuple[str, str]]
 
     @property
@@ -51,27 +50,25 @@ class Batch:
     embedded: list[int]
     model: str
     vectors: Matrix
-    vocabulary: Vocabulary
 
 
 def batches(records: Iterable[VectorRecord], dimensions: int | None) -> list[Batch]:
     """One batch per collection, worked out before the file is locked. Of records with one key the last wins."""
     found = list[Batch]()
     for one in arguments.batches(records, dimensions):
-        vocabulary = Vocabulary()
-        prepared = [_prepared(record, vocabulary) for record in one.records]
-        found.append(Batch(one.collection, prepared, one.embedded, one.model, one.vectors, vocabulary))
+        prepared = [_prepared(record) for record in one.records]
+        found.append(Batch(one.collection, prepared, one.embedded, one.model, one.vectors))
     return found
 
 
-def _prepared(record: VectorRecord, vocabulary: Vocabulary) -> Prepared:
+def _prepared(record: VectorRecord) -> Prepared:
     return Prepared(
         id=record.id,
         metadata=arguments.metadata_json(record.metadata),
         keywords=None if record.keywords is None else stored_text(record.keywords),
         text=stored_text(record.text),
         hash=text_hash(record.text),
-        words=vocabulary.read(tokens_of(record.text if record.keywords is None else record.keywords)),
+        words=terms_of(record.text if record.keywords is None else record.keywords),
         pairs=attributes(record.metadata),
     )
 
@@ -181,7 +178,7 @@ def _insert(connection: apsw.Connection, collection: int, batch: Batch, fresh: S
         ],
     )
     keywords = words.tables(connection)
-    keywords.add(collection, [(key, one.words) for key, one in by_key.items()], batch.vocabulary)
+    keywords.add(collection, [(key, one.words) for key, one in by_key.items()])
     _add_attributes(connection, collection, by_key)
     if batch.embedded:
         keys = [key_of[at] for at in batch.embedded]
