@@ -9,6 +9,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,16 +37,23 @@ def named(page: Path) -> str:
     return page.name
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where a page is run. Root keeps a server elsewhere, where the next run in a folder of this name would find it."""
+    yield tmp_path
+    LocalServer(tmp_path / "data" / "postgres").remove()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=named)
-def test_python_blocks_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
-    script = tmp_path / "page.py"
+def test_python_blocks_run_from_top_to_bottom(page: Path, folder: Path) -> None:
+    script = folder / "page.py"
     script.write_text("\n\n".join(blocks(page, "python")), encoding="utf-8")
     # An operation of one's own is there before anything that binds operations is imported.
     if "@operation(" in script.read_text(encoding="utf-8"):
-        done = run_as_written([sys.executable, str(script)], tmp_path)
+        done = run_as_written([sys.executable, str(script)], folder)
     else:
-        done = forked.run_python([str(script)], cwd=tmp_path, env=environ_in(tmp_path))
+        done = forked.run_python([str(script)], cwd=folder, env=environ_in(folder))
     assert done.returncode == 0, done.stderr
 
 
@@ -59,27 +67,25 @@ def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "shell")], ids=named)
-def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
+def test_shell_blocks_run(page: Path, folder: Path) -> None:
     # `make` sets up a virtual environment; everything else is run as it is written, in a folder with two notes,
     # a skill and a home.
-    notes = tmp_path / "notes"
+    notes = folder / "notes"
     notes.mkdir()
     (notes / "灯塔.md").write_text("他一个人守着灯塔，三十年没有和人说话。\n", encoding="utf-8")
     (notes / "git.md").write_text("Amend a commit that was not pushed yet.\n", encoding="utf-8")
-    skill = tmp_path / "skills" / "translate"
+    skill = folder / "skills" / "translate"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: translate\ndescription: 翻译文件\n---\n", encoding="utf-8")
     lamp = {"id": "lamp", "name": "吊灯", "type": "light", "room": "客厅"}
     fan = {"id": "fan", "name": "fan", "type": "fan", "room": "客厅"}
-    (tmp_path / "home.json").write_text(json.dumps({"devices": [lamp, fan]}), encoding="utf-8")
+    (folder / "home.json").write_text(json.dumps({"devices": [lamp, fan]}), encoding="utf-8")
     for line in "".join(blocks(page, "shell")).splitlines():
         command = line.split("  #")[0].strip()
         if not command or command.startswith(("#", "make ", "pip ", "git ")):
             continue
-        done = run_as_written(shlex.split(command), tmp_path)
+        done = run_as_written(shlex.split(command), folder)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    # Root keeps a server elsewhere, where the next test in a folder of this name would find it.
-    LocalServer(tmp_path / "data" / "postgres").remove()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
