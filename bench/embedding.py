@@ -159,10 +159,7 @@ def main() -> None:
     write(
         RESULTS,
         {
-            "machine": machine(),
-            "threads": args.threads,
-            "rounds": args.rounds,
-            "clock": args.clock,
+            "machine": {**machine(), "threads": args.threads, "rounds": args.rounds, "clock": args.clock},
             "versions": versions,
             "load_s": loads,
             "rows": rows,

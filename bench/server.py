@@ -1,13 +1,15 @@
 """What one answer of `homing serve` costs, beside the least that a server with the same model could do.
 
-    python bench/server.py DATA [--work FOLDER] [--rounds 6] [--each 40] [--texts 2000]
+    python bench/server.py DATA [--work FOLDER] [--rounds 6] [--each 40] [--texts 2000] [--peers PYTHON]
     python bench/server.py DATA --workers 1 2 [--seconds 10] [--work FOLDER]
 
 DATA is a folder with `train/sections.jsonl.xz` (`{lang, title, heading, body}` a line), golden sets below `dev/` and
 `dev/skills.tar.xz`. The floor is a FastAPI application that embeds with the bundled model, asks FTS5, asks a matrix of
-vectors and fuses (`workers/floor_server.py`), over the same texts. Three servers of ours have them in 1, 20 and 200
-projects, with the skills, a memory and a home. All are processes of their own, asked over real sockets in turns; no
-question is asked twice of anybody. CPU is that of the server's process, on all its threads.
+vectors and fuses (`workers/floor_server.py`), over the same texts. Chroma takes part where `--peers` names a Python
+that has chromadb, fastapi and uvicorn: the same application with a collection of Chroma in the place of both legs
+(`workers/chroma_server.py`), which knows no words. Three servers of ours have the texts in 1, 20 and 200 projects,
+with the skills, a memory and a home. All are processes of their own, asked over real sockets in turns; no question is
+asked twice of anybody. CPU is that of the server's process, on all its threads.
 
 With `--workers` the question is how many document searches a second so many workers answer, each held to a core of its
 own, the numbers taking turns. The load comes from wrk where it is installed, else from a process of our own that keeps
@@ -33,7 +35,7 @@ import tarfile
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, zip_longest
 from multiprocessing import get_context
@@ -49,7 +51,7 @@ from report import machine, show, write
 
 RESULTS = Path(__file__).parent / "results" / "server.json"
 SCALING = RESULTS.with_name("workers.json")
-FLOOR = Path(__file__).parent / "workers" / "floor_server.py"
+WORKERS = Path(__file__).parent / "workers"
 PROJECTS = (1, 20, 200)
 QUESTIONS = ("passages_q-zh_d-zh", "passages_q-en_d-en", "agents_zh", "agents_en", "tools_bfcl")
 HOME = Path(homing.__file__).parent / "examples" / "home.json"
@@ -63,6 +65,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--each", type=int, default=40, help="requests of a kind in a round")
     parser.add_argument("--texts", type=int, default=2000)
+    parser.add_argument("--peers", help="a Python that has chromadb, fastapi and uvicorn")
     parser.add_argument("--workers", type=int, nargs="+", help="measure searches a second by the number of workers")
     parser.add_argument("--seconds", type=float, default=10.0)
     asked = parser.parse_args()
@@ -81,7 +84,9 @@ def main() -> None:
             show(f"{len(texts)} texts, {LIMIT} hits, {asked.rounds} rounds of {asked.seconds:g} s", rows)
             write(SCALING, {"machine": {**machine(), "load": load_program(), "rounds": asked.rounds}, "workers": rows})
             return
-        rows = measured(place, questions(asked.data), asked.rounds, asked.each)
+        if not asked.peers:
+            print("Chroma takes no part: --peers names no Python that has it")
+        rows = measured(place, questions(asked.data), asked.rounds, asked.each, asked.peers)
     show(f"{len(texts)} texts, {LIMIT} hits, {asked.rounds} rounds of {asked.each} requests", rows)
     told = {"texts": len(texts), "hits": LIMIT, "rounds": asked.rounds, "each": asked.each}
     write(RESULTS, {"machine": {**machine(), **told}, "requests": rows})
@@ -129,10 +134,13 @@ def fill(folder: Path, texts: dict[str, str], projects: int, data: Path, vectors
 
 
 @contextmanager
-def floor(place: Path) -> Iterator[tuple[int, str]]:
-    """The floor as a process: its id and address."""
-    command = [sys.executable, str(FLOOR), str(place / "texts.jsonl"), str(place / "vectors.npy")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+def other(place: Path, python: str, worker: str, *more: Path) -> Iterator[tuple[int, str]]:
+    """A server that is not ours, over the same texts and vectors, as a process: its id and address."""
+    command = [python, WORKERS / worker, place / "texts.jsonl", place / "vectors.npy", *more]
+    ours = str(Path(homing.__file__).parent.parent)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": ours}
+    ) as process:
         assert process.stdout is not None
         try:
             yield process.pid, f"127.0.0.1:{int(process.stdout.readline())}"
@@ -144,8 +152,8 @@ Request = tuple[str, str, dict[str, Any] | None]
 """Method, path, body."""
 
 
-def kinds(asked: Iterator[str]) -> dict[str, tuple[str, Any]]:
-    """What is asked of whom, by name; a body is made anew for each request."""
+def kinds(asked: Iterator[str], servers: Container[str]) -> dict[str, tuple[str, Any]]:
+    """What is asked of those who take part, by name; a body is made anew for each request."""
 
     def searching(path: str, *, ours: bool) -> Any:
         return lambda: ("POST", path, {"query": next(asked), "limit": LIMIT} | ({"weaker": True} if ours else {}))
@@ -154,29 +162,35 @@ def kinds(asked: Iterator[str]) -> dict[str, tuple[str, Any]]:
         f"everything, {count} projects": (f"{count}-projects", searching("/search", ours=True)) for count in PROJECTS
     }
     sentences = iter(lambda: random.choice(("打开除卧室以外的灯", "turn the 老伙计 off", "客厅的灯开着吗")), "")
-    return {
+    every = {
         "floor: search": ("floor", searching("/search", ours=False)),
+        "Chroma: search": ("chroma", searching("/search", ours=False)),
         "documents": ("1-projects", searching("/documents/project-0/search", ours=True)),
         **everything,
         "floor: empty route": ("floor", lambda: ("GET", "/empty", None)),
         "health": ("1-projects", lambda: ("GET", "/health", None)),
         "device ask": ("1-projects", lambda: ("POST", "/devices/ask", {"text": next(sentences)})),
     }
+    return {name: one for name, one in every.items() if one[0] in servers}
 
 
-def measured(place: Path, asked: Iterator[str], rounds: int, each: int) -> list[dict[str, Any]]:
+def measured(place: Path, asked: Iterator[str], rounds: int, each: int, peers: str | None) -> list[dict[str, Any]]:
     """Every kind of request in turns, a few at a time."""
     spent: dict[str, list[float]] = defaultdict(list)
     waited: dict[str, list[float]] = defaultdict(list)
     with ExitStack() as held:
         servers: dict[str, tuple[int, http.client.HTTPConnection]] = {}
-        pid, address = held.enter_context(floor(place))
-        servers["floor"] = pid, http.client.HTTPConnection(address, timeout=60)
+        others = {"floor": (sys.executable, "floor_server.py")}
+        if peers:
+            others["chroma"] = (peers, "chroma_server.py", place / "chroma")
+        for name, (python, worker, *more) in others.items():
+            pid, address = held.enter_context(other(place, python, worker, *more))
+            servers[name] = pid, http.client.HTTPConnection(address, timeout=60)
         for count in PROJECTS:
             process, address = held.enter_context(serving(place / f"{count}-projects"))
             servers[f"{count}-projects"] = process.pid, http.client.HTTPConnection(address.removeprefix("http://"))
         for turn in range(rounds + 1):
-            for name, (server, made) in kinds(asked).items():
+            for name, (server, made) in kinds(asked, servers).items():
                 pid, connection = servers[server]
                 connection.close()  # Idle for long, it was closed at the other end; asking opens it again.
                 ask(connection, made())
@@ -199,7 +213,7 @@ def measured(place: Path, asked: Iterator[str], rounds: int, each: int) -> list[
             "wall p95 ms": round(1000 * statistics.quantiles(waited[name], n=20)[-1], 2),
             "server MB": memory[server],
         }
-        for name, (server, _) in kinds(asked).items()
+        for name, (server, _) in kinds(asked, servers).items()
     ]
 
 

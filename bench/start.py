@@ -5,8 +5,8 @@
 DATA as for `server.py`. Documents are real sections of manuals, skills are recombined from real ones: the head of one,
 and parts of the bodies of two others. All of them have random vectors, which cost nothing to make and as much as any to
 keep; questions are embedded by the bundled model. CPU is that of the process with all it starts, memory the most that
-it ever held, of the server what it holds after some hundred searches. The folder with many skills is also weighed, and
-so are their SKILL.md files.
+it ever held, of the server what it holds after some hundred searches. Modules have their bytecode, as where they were
+installed. The folder with many skills is also weighed, and so are their SKILL.md files.
 """
 
 from __future__ import annotations
@@ -110,9 +110,11 @@ def fill(folder: Path, data: Path, documents: int, skills: int) -> None:
 def started(commands: dict[str, list[str]], rounds: int) -> list[dict[str, Any]]:
     """Every command in turns, the first time to warm up."""
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    # What is installed has its bytecode; here the first start writes it, unless it was forbidden to.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for turn in range(rounds + 1):
         for name, arguments in commands.items():
-            process = subprocess.Popen([*RUN, *arguments], stdout=subprocess.DEVNULL)
+            process = subprocess.Popen([*RUN, *arguments], stdout=subprocess.DEVNULL, env=environment)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             if process.returncode:

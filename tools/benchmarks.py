@@ -36,8 +36,9 @@ MEASUREMENTS = (
     Measurement(
         "embedding.json",
         "The bundled model",
-        "bench/embedding.py",
-        "Texts a second by length and the time of one question, beside onnxruntime fp32 and sentence-transformers.",
+        "bench/embedding.py WEIGHTS_FOLDER TEXTS.jsonl --clock cpu --threads 1",
+        "Texts a second of processor time by length, and that of one question, beside onnxruntime fp32 and "
+        "sentence-transformers.",
     ),
     Measurement(
         "kernels.json",
@@ -115,9 +116,9 @@ MEASUREMENTS = (
     Measurement(
         "server.json",
         "An answer of the server",
-        "bench/server.py DATA",
+        "bench/server.py DATA --peers PEERS_PYTHON",
         "Processor time of a request beside the least that a server with the same model could do: FastAPI, the bundled "
-        "model, FTS5 and a matrix of vectors, fused.",
+        "model, FTS5 and a matrix of vectors, fused; and beside Chroma in the place of these two, by meaning alone.",
     ),
     Measurement(
         "workers.json",
@@ -129,7 +130,8 @@ MEASUREMENTS = (
         "start.json",
         "Starts and memory",
         "bench/start.py DATA",
-        "Commands of the shell from nothing to the answer, and what a server with much in it holds.",
+        "Commands of the shell from nothing to the answer, modules with their bytecode as where they were installed, "
+        "and what a server with much in it holds.",
     ),
     Measurement(
         "devices.json", "Devices", "bench/devices.py", "From a sentence to devices and a command, without a model."

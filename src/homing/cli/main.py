@@ -112,6 +112,8 @@ def run() -> None:
         gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
         # To look for plugins, pydantic reads about every package that is installed.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+        # Made with numpy, the threads of its library spin for a while, whether or not there is a product for them.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     write_anything()
     as_json = "--json" in sys.argv
     try:

@@ -51,6 +51,8 @@ class Models:
         self._lock = threading.RLock()
         self._manager: LLMManager | None = None
         self._found: Database | None = None
+        self._unset: int | None = None
+        """The last version of the database that was seen without a configuration."""
 
     @property
     def explicit(self) -> bool:
@@ -183,7 +185,12 @@ class Models:
     def _existing(self) -> LLMManager | None:
         if self._manager is None:
             self._found = self._found or self._database.existing()
-            if self._found is None or not self._found.applied(COMPONENT):
+            if self._found is None:
+                return None
+            # Every search asks several times, and hardly anything was ever committed in between.
+            version = self._found.version()
+            if version == self._unset or not self._found.applied(COMPONENT):
+                self._unset = version
                 return None
         return self.manager
 

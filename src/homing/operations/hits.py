@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -220,7 +219,16 @@ def _skill_hit(query: str, hit: SkillHit) -> HitOut:
             "name": hit.name,
             "tags": list(hit.tags),
             "path": hit.path,
-            "why": [asdict(why) | {"value": finite(why.value), "keywords": list(why.keywords)} for why in hit.why],
+            "why": [
+                {
+                    "leg": why.leg,
+                    "part": why.part,
+                    "text": why.text,
+                    "value": finite(why.value),
+                    "keywords": list(why.keywords),
+                }
+                for why in hit.why
+            ],
         },
     )
 
