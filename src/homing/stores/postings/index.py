@@ -206,7 +206,7 @@ class View:
         known = self._terms
         found = {word: term for word in words if (term := known.get(word)) is not None}
         if missing := [word for word in words if word not in found]:
-            found |= zip(missing, self.look_up(missing, read), strict=True)
+            found |= zip(missing, self._look_up(missing, read), strict=True)
             if len(known) + len(missing) > TERMS:
                 known.clear()
             known.update(found)
@@ -216,7 +216,7 @@ class View:
         """What a term is worth that so many texts hold."""
         return max(MIN_IDF, math.log(max(self.texts - holders + 0.5, 0.5) / (holders + 0.5)))
 
-    def look_up(self, words: Sequence[str], read: ReadLists) -> list[Term]:
+    def _look_up(self, words: Sequence[str], read: ReadLists) -> list[Term]:
         """Some terms, of which none will be remembered."""
         numbers = numbers_of(words)
         # In order they are found far quicker.

@@ -7,11 +7,15 @@ hundred, and looked up: a spelling that only removed texts had is not found.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from string import ascii_lowercase
+
+import numpy as np
 
 from homing.stores.postings.index import ReadLists, View
 from homing.stores.postings.question import Question
+from homing.text.terms import Terms, numbers_of
 from homing.text.tokens import is_stop_word, query_terms
 
 MISSPELT = re.compile(r"[a-z]{4,30}")
@@ -56,6 +60,22 @@ def _nearest(view: View, word: str, read: ReadLists) -> str:
     """The spelling at one edit that most texts hold, of several the first by alphabet; empty where there is none."""
     if not MISSPELT.fullmatch(word):
         return ""
-    spellings = sorted(one for one in one_edit(word) if not is_stop_word(one))
-    counts = [term.holders for term in view.look_up(spellings, read)]
-    return spellings[counts.index(max(counts))] if any(counts) else ""
+    spellings, numbers, whose = _spellings(word)
+    holders = [0] * len(spellings)
+    for part in view.parts:
+        found = part.header.find(numbers)
+        for (at, _), held in zip(found, part.holders([one for _, one in found], read), strict=True):
+            holders[whose[at]] += held
+    return spellings[holders.index(max(holders))] if any(holders) else ""
+
+
+@lru_cache(maxsize=64)
+def _spellings(word: str) -> tuple[Sequence[str], Terms, Sequence[int]]:
+    """The spellings at one edit by alphabet, their numbers in order, and whose number each is.
+
+    The collections that a query is put to are all asked for the same ones.
+    """
+    found = sorted(one for one in one_edit(word) if not is_stop_word(one))
+    numbers = numbers_of(found)
+    order = np.argsort(numbers)
+    return found, numbers[order], order.tolist()
