@@ -60,6 +60,9 @@ def test_python_blocks_run_from_top_to_bottom(page: Path, folder: Path) -> None:
 def run_as_written(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     # What sets up a client or a shell writes into the home of whoever runs it.
     environ = environ_in(folder) | {"XDG_CONFIG_HOME": str(folder / ".config")}
+    if "--install-completion" in command:
+        # For which shell is told by who started it.
+        command = ["bash", "-c", f"{shlex.join(command)}; exit $?"]
     if command[0] == "homing":
         return forked.run(command[1:], cwd=folder, env=environ)
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=600)

@@ -18,7 +18,7 @@ from homing.records import VectorRecord
 from homing.stores.lance import LanceStore
 from homing.stores.sqlite.store import SqliteStore
 from homing.testing.fake import FakeEmbedder
-from homing.text import tokens
+from homing.text import terms
 from tests.engine.parts import Held, Interrupted, Parts
 
 
@@ -163,16 +163,16 @@ def test_a_text_beyond_the_window_of_the_model_is_embedded_as_a_whole(tmp_path: 
 def test_texts_are_cut_into_words_before_the_file_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a collection, and the paragraphs of a document: others can write meanwhile."""
     engine = Engine(SqliteStore(tmp_path / "homing.db"), None, background=False)
-    cut, real = list[str](), tokens.tokens
+    cut, real = list[str](), terms.terms_in
 
-    def watched(text: str) -> list[str]:
+    def watched(text: str) -> terms.Terms:
         with closing(apsw.Connection(str(tmp_path / "homing.db"))) as other:
             other.execute("BEGIN IMMEDIATE")
         cut.append(text)
         return real(text)
 
     documents = DocumentService(engine)
-    monkeypatch.setattr(tokens, "tokens", watched)
+    monkeypatch.setattr(terms, "terms_in", watched)
     documents.save("novel", "ch1", "\n\n".join(f"第{number}段 about lamp {number}" for number in range(20)))
     assert len(cut) == 20
     documents.save("novel", "ch1", "\n\n".join(f"第{number}段 about lamp {number}" for number in range(21)))
