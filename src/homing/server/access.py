@@ -11,7 +11,6 @@ from fastapi import Depends, Request
 from homing.app import Homing
 from homing.errors import Forbidden
 from homing.operations.operation import SCOPES, Scope
-from homing.server.users import OWNER
 
 if TYPE_CHECKING:
     from homing.server.service import Service
@@ -29,11 +28,6 @@ class Caller:
     def may(self, scope: Scope) -> bool:
         """Whether the token reaches that far."""
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
-
-    @property
-    def is_owner(self) -> bool:
-        """Whether the data is that of the server's own folder."""
-        return self.user == OWNER
 
 
 def _requiring(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
