@@ -11,7 +11,7 @@ import pytest
 
 from homing.records import VectorRecord
 from homing.stores import SearchOptions
-from homing.stores.sqlite import SqliteStore, segments
+from homing.stores.sqlite import SqliteStore, reading, segments, words
 from homing.vectors import Matrix, Vector, as_vector, normalise
 
 
@@ -257,3 +257,18 @@ def test_a_filter_that_every_record_passed_still_filters_when_another_comes(stor
     assert "other" in {one.id for one in store.search_vector("c", rows[0], 40)}
     assert "other" not in {one.id for one in store.search_vector("c", rows[0], 40, every)}
     assert "other" not in {one.id for one in store.search_words("c", "lamp", 40, every).found}
+
+
+def test_a_filter_that_nearly_every_record_passes_is_not_taken_for_a_rare_one(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are: else every search would read the keys of all of them."""
+    for module in (reading, words):
+        monkeypatch.setattr(module, "NAMED", 100)
+    monkeypatch.setattr(reading, "COUNTED", 20)
+    store.upsert(VectorRecord(f"{n}", "c", None, {"project": "p"}, f"第{n}段 lamp") for n in range(500))
+    store.upsert([VectorRecord("other", "c", None, {"project": "q"}, "lamp")])
+    monkeypatch.setattr(reading, "matching", None)
+    found = store.search_words("c", "lamp", 5, SearchOptions({"project": "p"})).found
+    assert len(found) == 5
+    assert "other" not in {one.id for one in found}

@@ -19,11 +19,14 @@ from homing.stores.arguments import is_encodable
 from homing.stores.filters import AllOf, AnyOf, Compares, Condition, Exists, Filter, Has, Not
 from homing.stores.postings.index import View
 from homing.stores.postings.question import Question
+from homing.stores.postings.tables import NAMED
 from homing.stores.sqlite.segments import Counters, Keys
 from homing.vectors import Vector
 
 COUNTED = 10_000
-"""How far the records of a pair are counted at least, to see which pair is the rarest."""
+"""Records up to which it is counted whether all of them have a pair."""
+BROAD = 4
+"""The records of a pair are counted up to one in so many: whether it is rare is known then."""
 FILTERS_HELD = 100
 NAMED_HELD = 20_000
 """Filters of a collection whose records are held, and how many records of all of them."""
@@ -246,7 +249,7 @@ def _counted(connection: apsw.Connection, collection: int, records: int, asked: 
     if not pairs:
         return Estimate(None, records, records)
     counts = [f"(SELECT count(*) FROM (SELECT 1 FROM attributes WHERE {_HAS} LIMIT ?))"] * len(pairs)
-    border = max(COUNTED, records // 10)
+    border = max(NAMED + 1, records // BROAD)
     bindings = [value for pair in pairs for value in (*_bound(collection, pair), border)]
     [found] = rows(connection, f"SELECT {', '.join(counts)}", bindings)
     count, at = min((count, at) for at, count in enumerate(found))
