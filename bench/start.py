@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="homing-start-") as temporary:
         place = asked.work or Path(temporary)
         full, many = place / f"{asked.documents}-{asked.skills}", place / f"0-{asked.many}"
-        fill(full, asked.data, asked.documents, asked.skills)
-        fill(many, asked.data, 0, asked.many)
+        for folder, documents, skills in ((full, asked.documents, asked.skills), (many, 0, asked.many)):
+            # Elsewhere: what is started from a large process is said to have been as large.
+            filling = get_context("spawn").Process(target=fill, args=(folder, asked.data, documents, skills))
+            filling.start()
+            filling.join()
         question = "how do I deploy a container"
         commands = {
             "homing --help": ["--help"],

@@ -60,12 +60,6 @@ MEASUREMENTS = (
         "Exact search over int8 codes in memory, beside plain sqlite-vec and libraries that keep everything in memory.",
     ),
     Measurement(
-        "vectors_1m.json",
-        "A million vectors",
-        "bench/vectors.py --rows 1000000",
-        "The same at a hundred times the size.",
-    ),
-    Measurement(
         "keywords.json",
         "Keywords",
         "bench/keywords.py TEXTS.jsonl --queries 100 --postgres",
