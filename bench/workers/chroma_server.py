@@ -8,35 +8,18 @@ TEXTS.jsonl has `{"id", "text"}` a line, VECTORS.npy their rows. Prints the port
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from pathlib import Path
 
 import chromadb
 import numpy as np
-import uvicorn
 from chromadb.config import Settings
+from door import Answer, Asked, Found, serve
 from fastapi import FastAPI
-from pydantic import BaseModel
 
 from homing.embedders.local import LocalProvider
 
 AT_ONCE = 1_000
-
-
-class Asked(BaseModel):
-    query: str
-    limit: int = 5
-
-
-class Found(BaseModel):
-    id: str
-    text: str
-    score: float
-
-
-class Answer(BaseModel):
-    hits: list[Found]
 
 
 def built(texts: Path, vectors: Path, folder: Path) -> FastAPI:
@@ -66,10 +49,7 @@ def built(texts: Path, vectors: Path, folder: Path) -> FastAPI:
 
 
 def main() -> None:
-    app = built(*map(Path, sys.argv[1:4]))
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)
-    uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="error")).run([listener])
+    serve(built(*map(Path, sys.argv[1:4])))
 
 
 if __name__ == "__main__":

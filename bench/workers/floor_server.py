@@ -8,15 +8,13 @@ TEXTS.jsonl has `{"id", "text"}` a line; VECTORS.npy their rows, made where it i
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from pathlib import Path
 
 import apsw
 import numpy as np
-import uvicorn
+from door import Answer, Asked, Found, serve
 from fastapi import FastAPI
-from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
 from homing.embedders.local import LocalProvider
@@ -24,21 +22,6 @@ from homing.text.tokens import query_terms, tokens
 
 K = 60
 DEPTH = 30
-
-
-class Asked(BaseModel):
-    query: str
-    limit: int = 5
-
-
-class Found(BaseModel):
-    id: str
-    text: str
-    score: float
-
-
-class Answer(BaseModel):
-    hits: list[Found]
 
 
 def built(texts: Path, vectors: Path) -> FastAPI:
@@ -85,10 +68,7 @@ def built(texts: Path, vectors: Path) -> FastAPI:
 
 def main() -> None:
     threadpool_limits(1, user_api="blas")
-    app = built(Path(sys.argv[1]), Path(sys.argv[2]))
-    listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)
-    uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="error")).run([listener])
+    serve(built(Path(sys.argv[1]), Path(sys.argv[2])))
 
 
 if __name__ == "__main__":

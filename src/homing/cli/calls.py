@@ -177,7 +177,7 @@ def _problem(error: Any) -> str:
     name = str(error["loc"][0]).replace("_", " ")
     context = error.get("ctx", {})
     if error["type"] == "string_too_short" or context.get("pattern") == NOT_BLANK:
-        return text("the {name} is empty", name=text(name))
+        return text("the {name} is empty; say what it is", name=text(name))
     if error["type"] == "literal_error":
         known = ", ".join(re.findall(r"'([^']*)'", context["expected"]))
         named = text(name.removesuffix("s"))

@@ -154,7 +154,8 @@ def calibrate(
 ) -> Answer:
     """Calibrate the scores of a model.
 
-    After that, a score of 0.5 separates related from unrelated texts.
+    After that, a score is the probability that a hit is about the question, and answers that are unlikely to be right
+    are left out.
     """
     from homing.models.calibrate import calibrate as fit
     from homing.models.calibrate import keep_scale, pairs_of, shipped_pairs
